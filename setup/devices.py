@@ -19,13 +19,13 @@ except ImportError:  # before Python 3.11
     tomllib = None
 
 HEADER = """\
-# The Vulkan and OpenGL drivers that `tangle` tests, besides those installed in the system. Written by `./x setup`.
+# The Vulkan and OpenGL drivers, and the WebGPU runtimes on these, that `tangle` tests, besides those installed in the system. Written by `./x setup`.
 #
 # Edit freely: `./x setup` keeps an entry that was changed, leaves out one that was deleted, and brings the others up to date.
 # Delete the file to get all of it back.
 #
 #   name      unique; letters, digits, dots and dashes
-#   api       optional: "opengl" for an OpenGL driver
+#   api       optional: "opengl" for an OpenGL driver, "webgpu" for Dawn on a Vulkan driver
 #   manifest  the driver's manifest (JSON), given to the Vulkan loader; of an OpenGL driver, that of its EGL, given to libglvnd
 #   prefix    optional: a command put before the program that loads the driver
 #   env       optional: environment variables for that program
@@ -77,11 +77,11 @@ NEWEST = "sid"
 GIVES_WAY = ["nice", "-n", "10"]
 
 
-def entry(name, package, manifest, prefix=(), env=None, compile_only=False, opengl=False, debug=False):
+def entry(name, package, manifest, prefix=(), env=None, compile_only=False, api=None, debug=False):
     """One entry as text."""
     lines = ["[[driver]]", f"name = {quote(name)}  # {package}", f"manifest = {quote(manifest)}"]
-    if opengl:
-        lines.insert(2, 'api = "opengl"')
+    if api:
+        lines.insert(2, f"api = {quote(api)}")
     if prefix:
         lines.append(f"prefix = [{', '.join(map(quote, prefix))}]")
     if env:
@@ -93,9 +93,10 @@ def entry(name, package, manifest, prefix=(), env=None, compile_only=False, open
     return "\n".join(lines) + "\n"
 
 
-def entries(drivers, wide_vectors, system=None):
-    """The entries for the drivers found in a folder, and for the lavapipe with the manifest `system`, in text form by name."""
-    found = {}
+def entries(drivers, wide_vectors, system=None, runtime=None):
+    """The entries for the drivers found in a folder, for the lavapipe with the manifest `system`, and for the WebGPU runtime in the folder `runtime`
+    on the newest of these, in text form by name."""
+    found, webgpu = {}, {}
     if system:
         found |= lavapipes("lvp", "installed in the system", system, wide_vectors)
     shims = {path.name: path for path in drivers.glob("[!.]*/*_drm_shim.so")}
@@ -104,15 +105,20 @@ def entries(drivers, wide_vectors, system=None):
         manifests = {path.stem: absolute_manifest(folder, path) for path in (folder / "icd.d").glob("*.json")}
         if "swiftshader" in manifests:
             found["swiftshader"] = entry("swiftshader", package, manifests["swiftshader"])
+            webgpu["webgpu-swiftshader"] = entry("webgpu-swiftshader", package, manifests["swiftshader"], api="webgpu")
         if "lvp" in manifests:
             name = f"lavapipe-{folder.name}"
             found |= lavapipes(name, package, manifests["lvp"], wide_vectors, *started(folder))
+            if folder.name == NEWEST:
+                prefix, env = started(folder)
+                webgpu[f"webgpu-{name}"] = entry(f"webgpu-{name}", package, manifests["lvp"], prefix, LAVAPIPE_ENV | env, api="webgpu")
             if (folder / "egl.json").is_file():
                 found |= opengl(folder, package, manifests["lvp"])
         for hardware in HARDWARE:
             if hardware.driver in manifests:
                 found |= compilers(hardware, folder, package, manifests[hardware.driver], shims)
-    return found
+    # Behind the drivers that they run on.
+    return found | (webgpu if runtime and (runtime / "version").is_file() else {})
 
 
 def started(folder, shim=None):
@@ -144,7 +150,7 @@ def opengl(folder, package, lavapipe):
     found = {}
     for driver, own in ("zink", on_lavapipe), ("llvmpipe", {"GALLIUM_DRIVER": "llvmpipe"}):
         name = f"gl-{driver}-{folder.name}"
-        found[name] = entry(name, package, folder / "egl.json", prefix, env | own, opengl=True)
+        found[name] = entry(name, package, folder / "egl.json", prefix, env | own, api="opengl")
     return found
 
 
@@ -235,7 +241,8 @@ def probe(program, driver):
     except OSError as error:
         return str(error), False
     if run.returncode == 0:
-        return run.stdout.strip(), True
+        lines = run.stdout.strip().splitlines()
+        return "\n".join(f"WebGPU on {line}" if driver.get("api") == "webgpu" else line for line in lines), True
     if run.returncode < 0:
         return f"crashes (signal {-run.returncode})", False
     return (run.stderr.strip().splitlines() or [f"exit status {run.returncode}"])[-1], False
@@ -265,7 +272,7 @@ def main(cache):
     path, last = cache / "devices.toml", cache / "drivers" / "written.toml"
     cpu = Path("/proc/cpuinfo")
     wide_vectors = cpu.exists() and " avx512f" in cpu.read_text()
-    new = entries(cache / "drivers", wide_vectors, system_lavapipe())
+    new = entries(cache / "drivers", wide_vectors, system_lavapipe(), cache / "compilers" / "tint")
     current = path.read_text() if path.exists() else None
     written = last.read_text() if last.exists() else None
     write(path, merge(current, written, new))

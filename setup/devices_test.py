@@ -136,6 +136,20 @@ class Entries(unittest.TestCase):
         self.assertIn('GALLIUM_DRIVER = "llvmpipe"', llvmpipe)
         self.assertNotIn("VK_DRIVER_FILES", llvmpipe)
 
+    def test_webgpu_runs_on_swiftshader_and_the_newest_lavapipe(self):
+        folder = self.driver("sid", "mesa-vulkan-drivers", ["lvp"], "ld-linux-x86-64.so.2")
+        self.driver("swiftshader", "chromium-common", ["swiftshader"])
+        self.driver("trixie", "mesa-vulkan-drivers", ["lvp"], "ld-linux-x86-64.so.2")
+        runtime = self.drivers / "tint"
+        self.assertNotIn("webgpu-swiftshader", devices.entries(self.drivers, False, None, runtime))
+        runtime.mkdir()
+        (runtime / "version").touch()
+        found = devices.entries(self.drivers, False, None, runtime)
+        self.assertEqual(list(found)[-2:], ["webgpu-lavapipe-sid", "webgpu-swiftshader"])
+        text = found["webgpu-lavapipe-sid"]
+        self.assertIn(f'api = "webgpu"\nmanifest = "{folder}/lvp.json"\nprefix = ["{folder}/lib/ld-linux-x86-64.so.2"', text)
+        self.assertIn('LP_NUM_THREADS = "1"', text)
+
     def test_unfinished_driver_is_not_listed(self):
         self.driver(".new-sid", "mesa-vulkan-drivers", ["lvp"])
         self.assertEqual(self.entries(), {})
@@ -158,6 +172,10 @@ class Probe(unittest.TestCase):
             "manifest": os.__file__,
         }
         self.assertEqual(devices.probe("/p", driver), (f"{os.__file__} opengl", True))
+
+    def test_webgpu_is_asked_for_by_the_driver_beneath(self):
+        driver = {"api": "webgpu", "prefix": ["/bin/sh", "-c", 'echo "$VK_DRIVER_FILES$1"'], "manifest": os.__file__}
+        self.assertEqual(devices.probe("/p", driver), (f"WebGPU on {os.__file__}", True))
 
 
 if __name__ == "__main__":

@@ -164,7 +164,10 @@ fn a_driver_by_its_path_needs_no_entry() {
     let empty = none.path().display().to_string();
     let listed = tangle_runner::drivers(None).expect("the devices file is good");
     let execute = |driver: &&tangle_runner::DriverConfig| {
-        driver.mode == tangle_runner::DriverMode::Execute && !driver.is_remote() && driver.manifest.is_some()
+        driver.mode == tangle_runner::DriverMode::Execute
+            && driver.api == tangle_runner::Api::Vulkan
+            && !driver.is_remote()
+            && driver.manifest.is_some()
     };
     let Some(driver) = listed.iter().find(execute) else {
         note!("--driver is not tested: there is no driver here that runs what it compiles");

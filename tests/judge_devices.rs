@@ -202,7 +202,7 @@ fn judge(folder: &Path, args: &[&str]) -> Command {
 fn vulkan_devices() -> BTreeSet<String> {
     let all = run(["devices", "--json"]).json();
     let infos = all["devices"].as_array().cloned().unwrap_or_default();
-    let is_one = |info: &&Value| info["mode"] == "execute" && info["opengl"].is_null();
+    let is_one = |info: &&Value| info["mode"] == "execute" && info["opengl"].is_null() && info["webgpu"].is_null();
     infos.iter().filter(is_one).map(|info| text(&info["name"])).collect()
 }
 

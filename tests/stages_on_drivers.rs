@@ -47,9 +47,13 @@ impl Outcome {
 /// True if what goes wrong may be the fault of what stands around a shader.
 const fn may_be_of_harness(kind: Kind) -> bool {
     match kind {
-        Kind::LaneMap | Kind::Toolchain | Kind::VulkanError | Kind::OpenGlError | Kind::Implausible | Kind::Invalid => {
-            true
-        }
+        Kind::LaneMap
+        | Kind::Toolchain
+        | Kind::VulkanError
+        | Kind::OpenGlError
+        | Kind::WebGpuError
+        | Kind::Implausible
+        | Kind::Invalid => true,
         Kind::Value | Kind::Path | Kind::Crash | Kind::Hang | Kind::DeviceLost | Kind::OutOfMemory => false,
     }
 }

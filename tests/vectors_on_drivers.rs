@@ -51,7 +51,10 @@ impl Facts {
         let word = |field: &str| target.info[field].as_str().unwrap_or_default();
         Facts {
             driver: format!("{} {}", word("driver_name"), word("driver_info")).trim().to_owned(),
-            subgroup_size: u64::from(target.capabilities.sizes.default),
+            subgroup_size: u64::from(match target.capabilities.sizes {
+                sizes if sizes.is_webgpu() => sizes.min,
+                sizes => sizes.default,
+            }),
         }
     }
 
@@ -98,7 +101,7 @@ fn run_entries(target: &Target, entries: impl IntoIterator<Item = Entry>, expect
     let tiers = || Tier::ALL.into_iter().filter(|&tier| target.capabilities.offers(tier));
     for entry in entries {
         for tier in tiers() {
-            let case = Case { tier, ..entry.case.clone() };
+            let case = target.dressed(&Case { tier, ..entry.case.clone() }).into_owned();
             // Operands that are uniform in a tangle at one tier need not be at a weaker one.
             if tier != entry.case.tier && validate(&case).is_err() {
                 *outcome.results.entry("not valid at another tier").or_default() += 1;

@@ -10,7 +10,7 @@ use crate::mask::Mask;
 /// What a device promises about subgroup sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizePromise {
-    /// `VkPhysicalDeviceSubgroupProperties::subgroupSize`
+    /// `VkPhysicalDeviceSubgroupProperties::subgroupSize`; 0 for a device of WebGPU ([`SizePromise::webgpu`]).
     pub default: u32,
     /// `minSubgroupSize`; the default size without subgroup size control.
     pub min: u32,
@@ -19,11 +19,24 @@ pub struct SizePromise {
 }
 
 impl SizePromise {
+    /// What WebGPU promises: some size of the adapter's range. "The device compiler selects a size from the supported sizes using a variety of
+    /// heuristics" (WGSL, Subgroups).
+    pub const fn webgpu(min: u32, max: u32) -> SizePromise {
+        SizePromise { default: 0, min, max }
+    }
+
+    /// True if the device is one of WebGPU, whose subgroups are dense and need not be full (rules M4 and M11).
+    pub const fn is_webgpu(&self) -> bool {
+        self.default == 0
+    }
+
     /// True if subgroups of a pipeline with this entry point may have this size (rule M3).
     pub(crate) fn allows(&self, entry_point: &EntryPoint, size: u32) -> bool {
         let allowed = match entry_point.subgroup_size {
             SubgroupSize::Required(required) => size == required,
-            SubgroupSize::Default if entry_point.spirv < SpirvVersion::V1_6 => size == self.default,
+            SubgroupSize::Default if entry_point.spirv < SpirvVersion::V1_6 && !self.is_webgpu() => {
+                size == self.default
+            }
             SubgroupSize::Default | SubgroupSize::Varying => (self.min..=self.max).contains(&size),
         };
         allowed && size.is_power_of_two() && size <= 128
@@ -47,6 +60,8 @@ pub enum MapRule {
     EntryBallot,
     /// Full subgroups where they are promised (Vulkan, full subgroups; rule M4).
     FullSubgroups,
+    /// On WebGPU the lanes of a subgroup have the numbers from 0 on without a gap (WGSL, subgroup_invocation_id; rule M11).
+    DenseLanes,
     /// `gl_SubgroupID < gl_NumSubgroups` (Vulkan, SubgroupId).
     SubgroupIdRange,
     /// `gl_NumSubgroups` is one number for the workgroup, and at least the number of subgroups there are.
@@ -71,13 +86,14 @@ pub enum MapRule {
 
 impl MapRule {
     /// Every rule.
-    pub const ALL: [MapRule; 15] = [
+    pub const ALL: [MapRule; 16] = [
         MapRule::Written,
         MapRule::Token,
         MapRule::LaneIds,
         MapRule::Size,
         MapRule::EntryBallot,
         MapRule::FullSubgroups,
+        MapRule::DenseLanes,
         MapRule::SubgroupIdRange,
         MapRule::NumSubgroups,
         MapRule::SubgroupIds,
@@ -96,6 +112,7 @@ impl MapRule {
             MapRule::LaneIds => RuleNumber::new('M', 2),
             MapRule::Size => RuleNumber::new('M', 3),
             MapRule::FullSubgroups => RuleNumber::new('M', 4),
+            MapRule::DenseLanes => RuleNumber::new('M', 11),
             MapRule::SubgroupIdRange | MapRule::NumSubgroups | MapRule::SubgroupIds => RuleNumber::new('M', 6),
             MapRule::Written | MapRule::EntryBallot => RuleNumber::new('M', 7),
             MapRule::Coverage => RuleNumber::new('H', 1),
@@ -118,6 +135,7 @@ impl MapRule {
             MapRule::Size => "gl_SubgroupSize is the size that the pipeline asked for, one for the whole dispatch",
             MapRule::EntryBallot => "subgroupBallot(true) at entry is the set of the subgroup's lanes",
             MapRule::FullSubgroups => "subgroups are full (SPIR-V 1.6 or the flag, and x a multiple of the size)",
+            MapRule::DenseLanes => "the lanes of a subgroup have the numbers from 0 on without a gap (WebGPU)",
             MapRule::SubgroupIdRange => "gl_SubgroupID is below gl_NumSubgroups",
             MapRule::NumSubgroups => {
                 "gl_NumSubgroups is one number: that of the subgroups, or more where some may be without lanes"

@@ -193,7 +193,10 @@ impl Checker<'_> {
             return None;
         }
         self.subgroup_ids(&records, &groups);
-        self.full_subgroups(&records, &groups);
+        match self.promise.is_webgpu() {
+            true => self.dense_lanes(&records, &groups),
+            false => self.full_subgroups(&records, &groups),
+        }
         let size = records[0].size as usize;
         let members: Vec<Vec<(u32, u32)>> =
             groups.iter().map(|group| group.iter().map(|&i| (records[i].lane, i as u32)).collect()).collect();
@@ -398,6 +401,16 @@ impl Checker<'_> {
                     MapRule::SubgroupIds,
                     format!("the subgroups of invocations {other} and {} both have gl_SubgroupID {id}", group[0]),
                 );
+            }
+        }
+    }
+
+    /// "In a compute shader, IDs begin at zero and are dense." (WGSL, subgroup_invocation_id)
+    fn dense_lanes(&mut self, records: &[Record], groups: &[Vec<usize>]) {
+        for group in groups {
+            let live = group.iter().fold(0u128, |live, &index| live | 1 << records[index].lane);
+            if live != first_lanes(group.len()) {
+                self.fault(MapRule::DenseLanes, format!("a subgroup of {} lanes has the lanes {live:#x}", group.len()));
             }
         }
     }

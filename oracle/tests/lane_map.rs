@@ -162,6 +162,34 @@ fn the_entry_ballot_is_the_set_of_the_lanes() {
     is_fatal(MapRule::EntryBallot, broken(&sixteen(), |_, record| record[BALLOT + 3] = 1));
 }
 
+/// Rules M3, M4 and M11, for a device of WebGPU.
+#[test]
+fn on_webgpu_lanes_are_dense_and_any_size_of_the_range_is_right() {
+    let promise = SizePromise::webgpu(4, 16);
+    let mut case = sixteen();
+    // No sentence of WGSL says that subgroups are full.
+    case.entry_point.spirv = SpirvVersion::V1_6;
+    let faults = |map: LaneMap| -> Vec<MapRule> {
+        let (_, faults) = LaneMap::check(&case, &map.words(&case), promise);
+        faults.into_iter().map(|fault| fault.rule).collect()
+    };
+    for size in [4, 8, 16] {
+        assert_eq!(faults(LaneMap::linear(&case, size)), [], "{size}");
+    }
+    for size in [2, 32] {
+        assert_eq!(faults(LaneMap::linear(&case, size)), [MapRule::Size], "{size}");
+    }
+    // Sixteen invocations in three subgroups of eight; the same with lanes 1 to 6; with lane 3 left out.
+    assert_eq!(faults(LaneMap::from_fn(&case, 8, |i| (i / 6, i % 6), 3)), []);
+    assert_eq!(faults(LaneMap::from_fn(&case, 8, |i| (i / 6, i % 6 + 1), 3)), [MapRule::DenseLanes]);
+    let gap = |i: u32| (i / 6, i % 6 + u32::from(i % 6 > 2));
+    assert_eq!(faults(LaneMap::from_fn(&case, 8, gap, 3)), [MapRule::DenseLanes]);
+    // Vulkan promises nothing of the kind (rule M5).
+    case.entry_point.spirv = SpirvVersion::V1_3;
+    let (_, none) = LaneMap::check(&case, &LaneMap::from_fn(&case, 8, gap, 3).words(&case), PROMISE);
+    assert_eq!(none, []);
+}
+
 #[test]
 fn full_subgroups_where_they_are_promised() {
     // Sixteen invocations in three subgroups: legal without a promise.

@@ -933,6 +933,24 @@ fn a_mismatch_stands_as_well_as_what_says_who_is_together() {
     }
 }
 
+/// Rule E9.
+#[test]
+fn in_wgsl_nothing_hard_says_who_is_together_after_a_decision() {
+    use Severity::{Hard, Strong};
+    let body = [see(A), when(below(4), [log(B, [bin(lane(), BinaryOp::Add, uint(1))])]), see(C)];
+    let case = main_of(body);
+    let wgsl = Case { variant: "wgsl@tint".parse().expect("a variant"), ..case.clone() };
+    for (what, word, in_wgsl) in [
+        ("a ballot before any decision", 1, Hard),
+        ("the path to a site", 2, Hard),
+        ("a value of the lane's own", 3, Hard),
+        ("a ballot where control flow is uniform again", 5, Strong),
+    ] {
+        assert_eq!(severity_at(&case, Tier::Plain, 1, word), Hard, "{what}");
+        assert_eq!(severity_at(&wgsl, Tier::Plain, 1, word), in_wgsl, "{what}");
+    }
+}
+
 #[test]
 fn what_follows_from_a_weaker_rule_stands_no_better() {
     use Severity::{Hard, Strong};

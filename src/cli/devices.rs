@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tangle_campaign::capabilities::Capabilities;
 use tangle_campaign::skips::skips;
 use tangle_campaign::target::{inventory, with_advice};
-use tangle_features::LeftOut;
+use tangle_features::{Api, LeftOut};
 use tangle_program::case::{Stage, Tier};
 use tangle_program::subgroup::Category;
 use tangle_runner::{DeviceInfo, DriverMode, Subgroups};
@@ -45,9 +45,9 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         put(format_args!("{}", promises(&devices)))?;
         say!("")?;
         put(format_args!("{}", by_stage(&devices)))?;
-        if let Some(contexts) = contexts(&devices) {
+        for table in [contexts(&devices), adapters(&devices)].into_iter().flatten() {
             say!("")?;
-            put(format_args!("{contexts}"))?;
+            put(format_args!("{table}"))?;
         }
         let skipped = skipped(&devices);
         if !skipped.is_empty() {
@@ -79,7 +79,10 @@ fn promises(devices: &[&DeviceInfo]) -> Table {
         table.row([
             info.name.clone(),
             driver,
-            format!("{} {}.{}", info.api().name(), info.api_version.major, info.api_version.minor),
+            match info.api() {
+                Api::WebGpu => info.api().name().to_owned(),
+                api => format!("{} {}.{}", api.name(), info.api_version.major, info.api_version.minor),
+            },
             mode.into(),
             sizes(info),
             operations(&info.subgroup.operations),
@@ -157,6 +160,24 @@ fn contexts(devices: &[&DeviceInfo]) -> Option<Table> {
     any.then_some(table)
 }
 
+/// What WebGPU adapters say besides: the runtime, what it runs on, features, and the bytes of immediate data.
+fn adapters(devices: &[&DeviceInfo]) -> Option<Table> {
+    let mut table = Table::new(["WebGPU", "runtime", "adapter", "on", "features", "immediates"]);
+    let mut any = false;
+    for (info, adapter) in devices.iter().filter_map(|info| Some((info, info.webgpu.as_ref()?))) {
+        any = true;
+        table.row([
+            info.name.clone(),
+            adapter.runtime.clone(),
+            info.device_name.clone(),
+            adapter.backend.clone(),
+            adapter.features.join(" "),
+            format!("{} bytes", info.limits.max_push_constants_size),
+        ]);
+    }
+    any.then_some(table)
+}
+
 /// Their names, or `all` where none is missing that tangle uses.
 fn operations(names: &[String]) -> String {
     let all = Category::ALL.iter().all(|category| names.iter().any(|name| name == category.name()));
@@ -188,6 +209,9 @@ fn sizes(info: &DeviceInfo) -> String {
     let subgroup = &info.subgroup;
     let range =
         (subgroup.min_size < subgroup.max_size).then(|| format!("{} to {}", subgroup.min_size, subgroup.max_size));
+    if info.api() == Api::WebGpu {
+        return range.unwrap_or_else(|| subgroup.min_size.to_string());
+    }
     let required = subgroup.required_size_in_compute.then(|| "may be required".to_owned());
     let notes: Vec<String> = [range, required].into_iter().flatten().collect();
     if notes.is_empty() { subgroup.size.to_string() } else { format!("{} ({})", subgroup.size, notes.join(", ")) }

@@ -88,7 +88,8 @@ fn others(args: &Args, subject: &Subject) -> anyhow::Result<Vec<Elsewhere>> {
     }
     let kind = subject.signature.as_ref().map(|signature| signature.kind);
     // What a driver that runs nothing would compute is not known.
-    let is_about_compiler = matches!(kind, Some(Kind::Crash | Kind::Hang | Kind::VulkanError | Kind::OpenGlError));
+    let is_about_compiler =
+        matches!(kind, Some(Kind::Crash | Kind::Hang | Kind::VulkanError | Kind::OpenGlError | Kind::WebGpuError));
     let mut rows = Vec::new();
     for target in args.run.open(&args.also)? {
         let conclusion = try_on(subject, &target)?;

@@ -100,7 +100,7 @@ fn print(matrix: &Matrix) -> anyhow::Result<()> {
 }
 
 /// Results and their marks.
-const MARKS: [(&str, &str); 13] = [
+const MARKS: [(&str, &str); 14] = [
     ("pass", "."),
     ("compiled", "c"),
     ("not run", "-"),
@@ -113,6 +113,7 @@ const MARKS: [(&str, &str); 13] = [
     ("device_lost", "L"),
     ("vulkan_error", "E"),
     ("opengl_error", "E"),
+    ("webgpu_error", "E"),
     ("no worker", "?"),
 ];
 

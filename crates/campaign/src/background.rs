@@ -393,7 +393,7 @@ fn urgency(signature: &Signature, nth: usize) -> Option<u8> {
     let is_placed =
         || matches!(&signature.detail, Detail::Crash(Crash { place: Some(place), .. }) if place.is_of_any_build());
     match signature.kind {
-        Kind::Value | Kind::Path | Kind::VulkanError | Kind::OpenGlError => Some(0),
+        Kind::Value | Kind::Path | Kind::VulkanError | Kind::OpenGlError | Kind::WebGpuError => Some(0),
         Kind::LaneMap | Kind::Toolchain => (nth == 0).then_some(0),
         // One witness says it all.
         Kind::Crash if nth > 0 && is_placed() => None,

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tangle_emit::glsl::glsl;
+use tangle_emit::source;
 use tangle_generator::Stats;
 use tangle_oracle::judge::judge;
 use tangle_oracle::map::LaneMap;
@@ -23,7 +23,7 @@ use tangle_runner::toolchain;
 
 use crate::campaign::{Campaign, CampaignOptions, Folder, memory};
 use crate::plan::{Choice, Plan};
-use crate::prepare::Prepared;
+use crate::prepare::{Prepared, made};
 use crate::target::Target;
 
 /// The stages that a case goes through, in their order.
@@ -122,7 +122,7 @@ pub fn costs(target: &Target, choice: &Choice, cases: usize) -> anyhow::Result<V
 /// `None` if the device cannot run the case, or it failed.
 fn cost(target: &Target, plan: &Plan, index: u64) -> Option<Cost> {
     let mut seconds = BTreeMap::new();
-    let case = timed(&mut seconds, Stage::Generate, || plan.case(index))?;
+    let case = timed(&mut seconds, Stage::Generate, || plan.case(index).map(|case| target.fitted(&case).into_owned()))?;
     if !target.missing(&case).is_empty() {
         return None;
     }
@@ -156,10 +156,15 @@ fn cost(target: &Target, plan: &Plan, index: u64) -> Option<Cost> {
 
 fn prepare(case: Case, seconds: &mut BTreeMap<Stage, f64>) -> Option<Prepared> {
     let version = case.entry_point.spirv;
-    let glsl = timed(seconds, Stage::Print, || glsl(&case));
-    let spirv = timed(seconds, Stage::Compile, || toolchain::compile(&glsl, version)).ok()?;
+    let shader = timed(seconds, Stage::Print, || source(&case));
+    let spirv = timed(seconds, Stage::Compile, || match case.variant.front_end() {
+        None => toolchain::compile(&shader, version),
+        // Validated there, too.
+        Some(_) => made(&case, &shader, &[]),
+    });
+    let spirv = spirv.ok()?;
     timed(seconds, Stage::Validate, || toolchain::validate(&spirv, version)).ok()?;
-    Some(Prepared { case, shader: glsl, spirv })
+    Some(Prepared { case, shader, spirv })
 }
 
 fn timed<T>(seconds: &mut BTreeMap<Stage, f64>, stage: Stage, work: impl FnOnce() -> T) -> T {

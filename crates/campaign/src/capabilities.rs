@@ -14,6 +14,7 @@ use tangle_program::resource::{MAX_RESOURCES, ResourceClass};
 use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, Stmt, walk_block};
 use tangle_program::types::Scalar;
+use tangle_program::variant::{FrontEnd, Language};
 use tangle_runner::{Api, DeviceInfo, DeviceType, Feature, FeatureSet, Limits, Subgroups};
 
 /// What a device can run.
@@ -34,7 +35,7 @@ pub struct Capabilities {
     pub max_spirv: SpirvVersion,
     /// Limits of compute work.
     pub limits: Limits,
-    /// Whose GLSL it takes.
+    /// Whose GLSL it takes, or WGSL.
     pub dialect: Dialect,
     /// True of a GPU, which processes share; a driver that runs on the processors has one of its own in each.
     pub is_gpu: bool,
@@ -46,8 +47,16 @@ pub struct Capabilities {
     pub debug_settings: bool,
 }
 
-/// Whose GLSL a device takes.
+/// The front end of WebGPU's cases: Dawn's compiler, whose module is made, too, so that a fault of it is seen by itself.
+pub fn webgpu_front_end() -> FrontEnd {
+    FrontEnd { language: Language::Wgsl, compiler: "tint".into() }
+}
+
+/// Whose GLSL a device takes, or WGSL.
 pub fn dialect(info: &DeviceInfo) -> Dialect {
+    if info.webgpu.is_some() {
+        return Dialect::Wgsl;
+    }
     match info.opengl.as_ref().map(|opengl| opengl.subgroups) {
         None => Dialect::Vulkan,
         Some(Subgroups::Khr | Subgroups::None) => Dialect::OpenGl,
@@ -65,8 +74,13 @@ impl Capabilities {
     /// What a device of a driver can run.
     pub fn of(info: &DeviceInfo) -> Capabilities {
         let subgroup = &info.subgroup;
-        Capabilities {
-            sizes: SizePromise { default: subgroup.size, min: subgroup.min_size, max: subgroup.max_size },
+        let own = Capabilities {
+            sizes: match info.api() {
+                Api::WebGpu => SizePromise::webgpu(subgroup.min_size, subgroup.max_size),
+                Api::Vulkan | Api::OpenGl => {
+                    SizePromise { default: subgroup.size, min: subgroup.min_size, max: subgroup.max_size }
+                }
+            },
             required_size: Stage::ALL
                 .into_iter()
                 .filter(|&stage| match stage {
@@ -83,7 +97,7 @@ impl Capabilities {
             is_gpu: info.device_type != DeviceType::Cpu,
             may_be_disturbed: match info.device_type {
                 DeviceType::IntegratedGpu | DeviceType::DiscreteGpu | DeviceType::VirtualGpu => true,
-                DeviceType::Other => info.opengl.is_some(),
+                DeviceType::Other => info.api() != Api::Vulkan,
                 DeviceType::Cpu => false,
             },
             takes_modules: info
@@ -91,12 +105,20 @@ impl Capabilities {
                 .as_ref()
                 .is_none_or(|opengl| opengl.takes_spirv && opengl.subgroups == Subgroups::Khr),
             debug_settings: info.debug,
+        };
+        match info.api() {
+            Api::WebGpu => tangle_compilers::row(&webgpu_front_end()).map_or(own.clone(), |tint| own.through(tint)),
+            Api::Vulkan | Api::OpenGl => own,
         }
     }
 
     /// The interface that it is driven by.
     pub const fn api(&self) -> Api {
-        if self.dialect.is_opengl() { Api::OpenGl } else { Api::Vulkan }
+        match self.dialect {
+            Dialect::OpenGl | Dialect::OpenGlArb => Api::OpenGl,
+            Dialect::Wgsl => Api::WebGpu,
+            Dialect::Vulkan | Dialect::Hlsl => Api::Vulkan,
+        }
     }
 
     /// What the reference device can run: everything, at sizes up to 128, its default being `size`.
@@ -184,6 +206,10 @@ impl Capabilities {
         self.missing_sizes(case, least, &mut missing);
         self.missing_limits(case, &mut missing);
         self.missing_in_opengl(case, &mut missing);
+        if self.dialect == Dialect::Wgsl && !case.variant.then().is_unoptimised() && case.variant.front_end().is_some()
+        {
+            missing.push(format!("{} (WebGPU takes WGSL)", case.variant.then()));
+        }
         missing
     }
 
@@ -191,7 +217,9 @@ impl Capabilities {
     fn smallest_size(&self, case: &Case) -> u32 {
         match case.entry_point.subgroup_size {
             SubgroupSize::Required(size) => size,
-            SubgroupSize::Default if case.entry_point.spirv < SpirvVersion::V1_6 => self.sizes.default,
+            SubgroupSize::Default if case.entry_point.spirv < SpirvVersion::V1_6 && !self.sizes.is_webgpu() => {
+                self.sizes.default
+            }
             _ => self.sizes.min,
         }
     }

@@ -27,7 +27,10 @@ impl<'a> Failing<'a> {
     /// Runs a case. `None` if it does not fail every time as it was found to, or if a failure is nothing that a program is to blame for, or
     /// takes too long to be tried again and again.
     pub fn confirm(target: &'a Target, case: &'a Case, found: &Signature) -> Option<Failing<'a>> {
-        if !matches!(found.kind, Kind::Value | Kind::Path | Kind::Crash | Kind::VulkanError | Kind::OpenGlError) {
+        if !matches!(
+            found.kind,
+            Kind::Value | Kind::Path | Kind::Crash | Kind::VulkanError | Kind::OpenGlError | Kind::WebGpuError
+        ) {
             return None;
         }
         let prep = Prep::of(case.clone());

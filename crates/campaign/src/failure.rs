@@ -26,6 +26,7 @@ pub fn signature(outcome: &Outcome) -> Option<Signature> {
         Outcome::DeviceLost { stage } => (Kind::DeviceLost, Detail::DeviceLost(doing(*stage))),
         Outcome::VulkanError { call, result, stage } => (Kind::VulkanError, error(call, result, *stage)),
         Outcome::OpenGlError { call, result, stage } => (Kind::OpenGlError, error(call, result, *stage)),
+        Outcome::WebGpuError { call, result, stage } => (Kind::WebGpuError, error(call, result, *stage)),
         Outcome::OutOfMemory { shortage, stage, .. } => match shortage {
             Shortage::Call { call, result } => (Kind::OutOfMemory, error(call, result, *stage)),
             Shortage::Allocation => (Kind::OutOfMemory, Detail::OutOfMemory(doing(*stage))),

@@ -179,23 +179,24 @@ pub fn job(prepared: &Prepared, dialect: Dialect, id: u64) -> Job {
 }
 
 /// The job that runs a case's program with the data of these cases, one launch for each. They differ in nothing else. `dialect` is that of
-/// the device: OpenGL compiles the GLSL itself where no optimiser is asked for.
+/// the device: OpenGL compiles the GLSL itself where no optimiser is asked for, WebGPU the WGSL.
 pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoIterator<Item = &'a Case>, id: u64) -> Job {
     let Prepared { case, spirv, .. } = prepared;
     // Where it does not compile, which `prepare` reports, the job says that it is no module.
     let beside = || beside(case).unwrap_or_default();
     let only = || beside().pop().map(|(_, module)| module).unwrap_or_default();
     let size = case.entry_point.subgroup_size;
-    let is_source = dialect.is_opengl() && case.variant.is_compiled_only();
+    let source = match dialect {
+        Dialect::OpenGl | Dialect::OpenGlArb => {
+            case.variant.is_compiled_only().then(|| glsl::print_in(case, dialect).text)
+        }
+        Dialect::Wgsl => Some(prepared.shader.clone()),
+        Dialect::Vulkan | Dialect::Hlsl => None,
+    };
     Job {
         id,
-        spirv: if is_source { Vec::new() } else { spirv.clone() },
-        source: is_source.then(|| {
-            Box::new(Source {
-                glsl: glsl::print_in(case, dialect).text,
-                local_size: case.entry_point.workgroups().size,
-            })
-        }),
+        spirv: if source.is_some() { Vec::new() } else { spirv.clone() },
+        source: source.map(|text| Box::new(Source { text, local_size: case.entry_point.workgroups().size })),
         pipeline: match case.entry_point.stage {
             Stage::Compute => Pipeline::Compute,
             Stage::Task => Pipeline::Task { mesh: Box::new(only()) },

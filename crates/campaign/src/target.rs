@@ -10,7 +10,7 @@ use tangle_identity::failure::{ToolFault, ToolStep};
 use tangle_identity::known::Effect;
 use tangle_identity::{Detail, DeviceId, Kind, Signature};
 use tangle_oracle::judge::{Judgement, Mismatch, Observation, Verdict, judge};
-use tangle_program::case::{Case, Tier};
+use tangle_program::case::{Case, SubgroupSize, Tier};
 use tangle_program::variant::Variant;
 use tangle_runner::config::{Drivers, MOST_JOBS, advice};
 use tangle_runner::{
@@ -289,9 +289,14 @@ impl Target {
         self.executor.runs() != Runs::Tree
     }
 
-    /// True if it compiles GLSL itself.
+    /// True if it compiles GLSL or WGSL itself.
     pub fn has_front_end(&self) -> bool {
         self.executor.runs() == Runs::Source
+    }
+
+    /// True if it is a WebGPU runtime.
+    pub fn is_runtime(&self) -> bool {
+        self.has_front_end() && self.executor.front_end().is_some()
     }
 
     /// What entries of known bugs name a device by.
@@ -318,7 +323,9 @@ impl Target {
         let Some(own) = self.executor.front_end().filter(|own| case.variant.front_end() != Some(own)) else {
             return Cow::Borrowed(case);
         };
-        let mut dressed = Case { variant: case.variant.by(own.clone()), ..case.clone() };
+        // What makes its own module lets nobody change it.
+        let variant = if self.is_runtime() { Variant::compiled(own.clone()) } else { case.variant.by(own.clone()) };
+        let mut dressed = Case { variant, ..case.clone() };
         if let Some(row) = tangle_compilers::row(own) {
             dressed.entry_point.spirv = dressed.entry_point.spirv.max(row.least_spirv);
         }
@@ -335,7 +342,14 @@ impl Target {
     pub fn fitted<'c>(&self, case: &'c Case) -> Cow<'c, Case> {
         let Some(own) = self.executor.front_end() else { return Cow::Borrowed(case) };
         let case = Case { variant: Variant::compiled(own.clone()), ..case.clone() };
-        Cow::Owned(tangle_compilers::fitted(own, case))
+        let fitted = tangle_compilers::fitted(own, case);
+        if !self.is_runtime() {
+            return Cow::Owned(fitted);
+        }
+        // How subgroups are launched is up to the runtime.
+        let mut launched = fitted.clone();
+        (launched.entry_point.subgroup_size, launched.entry_point.full_subgroups) = (SubgroupSize::Default, false);
+        Cow::Owned(if validate(&launched).is_ok() { launched } else { fitted })
     }
 
     /// Runs one case as far as it was prepared, or [dressed](Target::dressed), and waits for it.

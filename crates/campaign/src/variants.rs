@@ -60,6 +60,7 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
         device: target.name.clone(),
         driver: driver(target),
         has_front_end: target.has_front_end(),
+        is_runtime: target.is_runtime(),
     };
     Table { columns: targets.iter().map(column).collect(), rows, proofs }
 }
@@ -81,9 +82,10 @@ fn with_one_site(case: &Case, site: u32) -> Option<Case> {
     (sparse != *case && validate(&sparse).is_ok()).then_some(sparse)
 }
 
-/// The name of a device's driver, the same for all its versions.
+/// The name of a device's driver, or of the one beneath its runtime, the same for all its versions.
 fn driver(target: &Target) -> String {
-    target.info["driver_name"].as_str().unwrap_or(&target.name).to_owned()
+    let named = target.info["webgpu"]["driver"].as_str().or_else(|| target.info["driver_name"].as_str());
+    named.unwrap_or(&target.name).to_owned()
 }
 
 /// What becomes of a case on every device.

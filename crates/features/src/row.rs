@@ -77,6 +77,8 @@ pub enum Api {
     Vulkan,
     /// OpenGL.
     OpenGl,
+    /// WebGPU: a runtime with a driver beneath.
+    WebGpu,
 }
 
 impl Api {
@@ -85,6 +87,7 @@ impl Api {
         match self {
             Api::Vulkan => "Vulkan",
             Api::OpenGl => "OpenGL",
+            Api::WebGpu => "WebGPU",
         }
     }
 }

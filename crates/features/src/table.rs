@@ -31,6 +31,9 @@ pub struct FeatureRow {
     pub vulkan: Vulkan,
     /// How OpenGL says that it has it.
     pub opengl: OpenGl,
+    /// The feature of WebGPU (`GPUFeatureName`) with which WGSL can say what asks for it; `None` if it cannot, or a row asks for what no compute
+    /// shader has.
+    pub webgpu: Option<&'static str>,
     /// What must be enabled with it.
     pub requires: &'static [Feature],
     /// A device that has one of these offers this one, too.
@@ -52,6 +55,7 @@ impl FeatureRow {
             asked_by: &[],
             vulkan,
             opengl: OpenGl::Never,
+            webgpu: None,
             requires: &[],
             implied_by: &[],
             spirv: Spirv::NOTHING,
@@ -72,6 +76,10 @@ impl FeatureRow {
                 }
             }
             (Api::OpenGl, OpenGl::Language(extensions)) => extensions.first().copied().unwrap_or(self.name).into(),
+            (Api::WebGpu, _) => match self.webgpu {
+                Some(feature) => format!("the feature `{feature}`, here and where wgsl@tint compiles").into(),
+                None => format!("{} (not with WebGPU)", self.name).into(),
+            },
         }
     }
 
@@ -133,9 +141,15 @@ const DERIVATIVES: Origin = Origin::extension(c"VK_KHR_compute_shader_derivative
 const ATOMIC_FLOAT: Origin = Origin::extension(ash::ext::shader_atomic_float::NAME);
 const ROTATE: Origin = Origin::extension(ash::khr::shader_subgroup_rotate::NAME);
 
+/// WebGPU, Feature Index: "Allows the use of the subgroup and quad operations in WGSL."
+const SUBGROUPS: &str = "subgroups";
+/// The same: "Allows the use of the half-precision floating-point type f16 in WGSL."
+const SHADER_F16: &str = "shader-f16";
+
 features! {
     /// `subgroupElect`, `subgroupBarrier` and the built-in variables, in compute shaders.
     SubgroupBasic = "VK_SUBGROUP_FEATURE_BASIC_BIT" in Vulkan::Operation(0x1), {
+        webgpu: Some(SUBGROUPS),
         opengl: OpenGl::Operation(0x1),
         asked_by: &[Ask::Always, Ask::Category(Category::Basic)],
         spirv: Spirv::capability(&[Capability::GroupNonUniform]),
@@ -143,6 +157,7 @@ features! {
     }
     /// `subgroupAll`, `subgroupAny`, `subgroupAllEqual`. glslang declares the capability for quad control, too.
     SubgroupVote = "VK_SUBGROUP_FEATURE_VOTE_BIT" in Vulkan::Operation(0x2), {
+        webgpu: Some(SUBGROUPS),
         opengl: OpenGl::Operation(0x2),
         asked_by: &[Ask::Category(Category::Vote), Ask::Category(Category::QuadControl)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformVote]),
@@ -150,6 +165,7 @@ features! {
     }
     /// Reductions and scans.
     SubgroupArithmetic = "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT" in Vulkan::Operation(0x4), {
+        webgpu: Some(SUBGROUPS),
         opengl: OpenGl::Operation(0x4),
         asked_by: &[Ask::Category(Category::Arithmetic)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformArithmetic]),
@@ -157,6 +173,7 @@ features! {
     }
     /// Ballots and broadcasts.
     SubgroupBallot = "VK_SUBGROUP_FEATURE_BALLOT_BIT" in Vulkan::Operation(0x8), {
+        webgpu: Some(SUBGROUPS),
         opengl: OpenGl::Operation(0x8),
         asked_by: &[Ask::Always, Ask::Category(Category::Ballot)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformBallot]),
@@ -164,6 +181,7 @@ features! {
     }
     /// `subgroupShuffle`, `subgroupShuffleXor`.
     SubgroupShuffle = "VK_SUBGROUP_FEATURE_SHUFFLE_BIT" in Vulkan::Operation(0x10), {
+        webgpu: Some(SUBGROUPS),
         opengl: OpenGl::Operation(0x10),
         asked_by: &[Ask::Category(Category::Shuffle), Ask::Stage(Stage::Fragment)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformShuffle]),
@@ -171,6 +189,7 @@ features! {
     }
     /// `subgroupShuffleUp`, `subgroupShuffleDown`.
     SubgroupShuffleRelative = "VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT" in Vulkan::Operation(0x20), {
+        webgpu: Some(SUBGROUPS),
         opengl: OpenGl::Operation(0x20),
         asked_by: &[Ask::Category(Category::ShuffleRelative)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformShuffleRelative]),
@@ -185,6 +204,7 @@ features! {
     }
     /// Quad broadcasts and swaps, in compute shaders.
     SubgroupQuad = "VK_SUBGROUP_FEATURE_QUAD_BIT" in Vulkan::Operation(0x80), {
+        webgpu: Some(SUBGROUPS),
         opengl: OpenGl::Operation(0x80),
         asked_by: &[Ask::Category(Category::Quad), Ask::Stage(Stage::Fragment)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformQuad]),
@@ -234,6 +254,7 @@ features! {
     /// `subgroupRotate`. SPIR-V has one capability for it and for rotation in clusters.
     SubgroupRotate = "shaderSubgroupRotate"
         in member!(PhysicalDeviceShaderSubgroupRotateFeaturesKHR.shader_subgroup_rotate, ROTATE), {
+        webgpu: Some(SUBGROUPS),
         asked_by: &[Ask::Category(Category::Rotate), Ask::Category(Category::RotateClustered)],
         spirv: Spirv::capability(&[Capability::GroupNonUniformRotateKHR]).declaring("SPV_KHR_subgroup_rotate"),
     }
@@ -263,6 +284,7 @@ features! {
     /// are content with specialisation constants).
     SubgroupBroadcastDynamicId = "subgroupBroadcastDynamicId"
         in member!(PhysicalDeviceVulkan12Features.subgroup_broadcast_dynamic_id, VULKAN_1_2), {
+        webgpu: Some(SUBGROUPS),
         asked_by: &[Ask::Expression("broadcasts from a lane that is no constant", is_dynamic_broadcast)],
     }
     /// Varying and required subgroup sizes.
@@ -331,6 +353,7 @@ features! {
     }
     /// 16-bit floats in shader arithmetic.
     ShaderFloat16 = "shaderFloat16" in member!(PhysicalDeviceVulkan12Features.shader_float16, VULKAN_1_2), {
+        webgpu: Some(SHADER_F16),
         opengl: OpenGl::Language(&["GL_EXT_shader_explicit_arithmetic_types_float16"]),
         asked_by: &[Ask::Scalar(Scalar::Float16)],
         spirv: Spirv::capability(&[Capability::Float16]),
@@ -348,6 +371,7 @@ features! {
     /// Subgroup operations on 8-, 16- and 64-bit integers and 16-bit floats.
     SubgroupExtendedTypes = "shaderSubgroupExtendedTypes"
         in member!(PhysicalDeviceVulkan12Features.shader_subgroup_extended_types, VULKAN_1_2), {
+        webgpu: Some(SHADER_F16),
         opengl: OpenGl::Language(&[
             "GL_EXT_shader_subgroup_extended_types_int64",
             "GL_EXT_shader_subgroup_extended_types_int8",

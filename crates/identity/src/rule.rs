@@ -319,6 +319,7 @@ pub fn of_map(rule: MapRule) -> Rule {
         MapRule::Size => "Vulkan, Built-In Variables, SubgroupSize",
         MapRule::EntryBallot => "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (entry), and OpGroupNonUniformBallot",
         MapRule::FullSubgroups => "Vulkan, Shaders, Full Subgroups",
+        MapRule::DenseLanes => "WGSL, Built-in Inputs and Outputs, subgroup_invocation_id",
         MapRule::SubgroupIdRange | MapRule::SubgroupIds => "Vulkan, Built-In Variables, SubgroupId",
         MapRule::NumSubgroups => "Vulkan, Built-In Variables, NumSubgroups",
         MapRule::Coverage => "Vulkan, Rasterization, Basic Polygon Rasterization, and Shaders, Helper Invocations",
@@ -337,7 +338,7 @@ pub fn of_failure(signature: &Signature) -> Vec<Rule> {
         Kind::Hang => {
             "All loops end after a few thousand steps, those that only sum something up after 70,000; the program ends on every path."
         }
-        Kind::DeviceLost | Kind::VulkanError | Kind::OpenGlError => {
+        Kind::DeviceLost | Kind::VulkanError | Kind::OpenGlError | Kind::WebGpuError => {
             "Everything that the module and the commands need was asked for and granted."
         }
         Kind::OutOfMemory => "The buffers of a case have a few megabytes, and nothing else ran beside it.",

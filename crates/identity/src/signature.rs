@@ -39,6 +39,9 @@ pub enum Kind {
     /// An error of OpenGL or EGL.
     #[serde(rename = "opengl_error")]
     OpenGlError,
+    /// An error of WebGPU.
+    #[serde(rename = "webgpu_error")]
+    WebGpuError,
     /// There was no memory, and again none with nothing beside it.
     OutOfMemory,
     /// What came back cannot be what was asked for: other counts or sizes.
@@ -51,7 +54,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 13] = [
         Kind::Value,
         Kind::Path,
         Kind::LaneMap,
@@ -60,6 +63,7 @@ impl Kind {
         Kind::DeviceLost,
         Kind::VulkanError,
         Kind::OpenGlError,
+        Kind::WebGpuError,
         Kind::OutOfMemory,
         Kind::Implausible,
         Kind::Toolchain,
@@ -77,6 +81,7 @@ impl Kind {
             Kind::DeviceLost => "device_lost",
             Kind::VulkanError => "vulkan_error",
             Kind::OpenGlError => "opengl_error",
+            Kind::WebGpuError => "webgpu_error",
             Kind::OutOfMemory => "out_of_memory",
             Kind::Implausible => "implausible",
             Kind::Toolchain => "toolchain",
@@ -93,6 +98,7 @@ impl Kind {
             | Kind::DeviceLost
             | Kind::VulkanError
             | Kind::OpenGlError
+            | Kind::WebGpuError
             | Kind::OutOfMemory
             | Kind::Implausible => true,
         }

@@ -33,6 +33,8 @@ pub enum Stage {
     Printer,
     /// The device's driver.
     Driver,
+    /// A WebGPU runtime, with its own compiler, or the driver beneath it.
+    Runtime,
     /// The front end, or a rule that the specification leaves open although tangle does not.
     Ambiguous,
     /// More devices would have to run it.
@@ -47,6 +49,7 @@ impl fmt::Display for Stage {
             Stage::Optimiser => "optimiser (spirv-opt)",
             Stage::Printer => "tangle's SPIR-V printer",
             Stage::Driver => "driver",
+            Stage::Runtime => "WebGPU runtime, or the driver beneath",
             Stage::Ambiguous => "front end or specification",
             Stage::Undecided => "undecided",
         })
@@ -88,11 +91,14 @@ pub enum Outcome {
 pub struct Column {
     /// Its name.
     pub device: String,
-    /// The name of its driver, the same for all its versions.
+    /// The name of its driver, the same for all its versions; of a WebGPU runtime, that of the driver beneath.
     pub driver: String,
     /// True if it compiles GLSL itself: the modules of other front ends are not what it runs.
     #[serde(default)]
     pub has_front_end: bool,
+    /// True of a WebGPU runtime: it makes a module of its own of the WGSL, and runs no other.
+    #[serde(default)]
+    pub is_runtime: bool,
 }
 
 /// How the program was made.
@@ -177,7 +183,8 @@ impl Table {
     /// False where a device makes the module itself, and so says nothing about what others made.
     fn is_of_module(&self, made: &Made, column: usize) -> bool {
         let is_module = matches!(made, Made::Variant(variant) if !variant.is_compiled_only());
-        is_module || !self.columns[column].has_front_end
+        let column = &self.columns[column];
+        !column.is_runtime && (is_module || !column.has_front_end)
     }
 
     fn cell(&self, made: &Made, column: usize) -> Option<&Outcome> {
@@ -213,6 +220,7 @@ impl Table {
                 ));
             }
             Kind::Toolchain => return Some(Blame::new(Stage::FrontEnd, "it makes no valid module of valid GLSL")),
+            _ if self.columns[at].is_runtime => return Some(self.of_runtime(own, at)),
             kind if kind.has_no_result() => {
                 return Some(Blame::new(Stage::Driver, "no valid module may make it crash, hang or fail"));
             }
@@ -308,6 +316,40 @@ impl Table {
         }
     }
 
+    /// What goes wrong on a WebGPU runtime. Others run the module that its compiler makes by itself, which need not be the one that it makes for the
+    /// driver beneath.
+    fn of_runtime(&self, own: &Made, at: usize) -> Blame {
+        let column = &self.columns[at];
+        let failed = self.cell(own, at);
+        let fails = |index: &usize| {
+            self.is_of_module(own, *index) && matches!(self.cell(own, *index), Some(Outcome::Fails { .. }))
+        };
+        let failing: Vec<usize> = (0..self.columns.len()).filter(fails).collect();
+        let right = self.right(own);
+        if failing.iter().any(|&index| self.columns[index].device.parse::<FrontEnd>().is_ok()) {
+            return Blame::new(Stage::Compiler, "its module means something else: the interpreter executed it");
+        }
+        let is_beneath =
+            |&&index: &&usize| self.columns[index].driver == column.driver && self.cell(own, index) == failed;
+        match failing.iter().find(is_beneath).map(|&index| &self.columns[index].device) {
+            Some(beneath) if !right.is_empty() => Blame::new(
+                Stage::Driver,
+                format!("{beneath} fails alike without the runtime, and the compiler's module is right on {right}"),
+            ),
+            Some(beneath) => Blame::new(
+                Stage::Runtime,
+                format!("{beneath} fails alike without the runtime, and nobody else ran the compiler's module"),
+            ),
+            None if right.is_empty() => Blame::new(Stage::Runtime, "nobody else ran the compiler's module"),
+            None => Blame::new(
+                Stage::Runtime,
+                format!(
+                    "the compiler's module is right on {right}; what the runtime gives the driver may be another one"
+                ),
+            ),
+        }
+    }
+
     /// What a module does that no front end made.
     fn of_printed(&self, own: &Made, at: usize) -> Blame {
         let right = self.right(own);
@@ -376,8 +418,12 @@ mod tests {
 
     /// A table from rows like `x.-`: fails, passes, not run; `y` fails elsewhere. Devices a and b are of one family, c of another.
     fn table(rows: &[(Made, &str)]) -> Table {
-        let column =
-            |device: &str, driver: &str| Column { device: device.into(), driver: driver.into(), has_front_end: false };
+        let column = |device: &str, driver: &str| Column {
+            device: device.into(),
+            driver: driver.into(),
+            has_front_end: false,
+            is_runtime: false,
+        };
         let cell = |mark| Cell {
             outcome: match mark {
                 'x' => Outcome::Fails { kind: Kind::Value, site: Some(1) },
@@ -445,6 +491,36 @@ mod tests {
         for (rows, stage) in tables {
             let blame = table(rows).blame("a");
             assert_eq!(blame.as_ref().map(|blame| blame.stage), *stage, "{rows:?}: {blame:?}");
+        }
+    }
+
+    /// Devices: a WebGPU runtime, the driver beneath it, another driver, and the compiler with the interpreter.
+    #[test]
+    fn a_runtime_is_told_from_what_is_beneath_and_from_its_compiler() {
+        let by: FrontEnd = "wgsl@tint".parse().expect("a front end");
+        for (cells, stage) in [
+            ("x...", Stage::Runtime),
+            ("x---", Stage::Runtime),
+            ("xx--", Stage::Runtime),
+            // Elsewhere: no sign that it is the same.
+            ("xy..", Stage::Runtime),
+            ("xx..", Stage::Driver),
+            ("xx.-", Stage::Driver),
+            ("cc..", Stage::Driver),
+            ("c...", Stage::Runtime),
+            ("xx.x", Stage::Compiler),
+            ("x..y", Stage::Compiler),
+            ("tttt", Stage::Compiler),
+        ] {
+            let mut table = table(&[(Made::Variant(Variant::compiled(by.clone())), &cells[..3])]);
+            let runtime = Column { is_runtime: true, has_front_end: true, ..table.columns[0].clone() };
+            let compiler =
+                Column { device: by.to_string(), driver: by.to_string(), has_front_end: false, is_runtime: false };
+            table.columns = vec![runtime, table.columns[1].clone(), table.columns[2].clone(), compiler];
+            let last = self::table(&[(Made::Variant(Variant::Unoptimised), &cells[3..])]).rows[0].cells[0].clone();
+            table.rows[0].cells.push(last);
+            let blame = table.blame("a");
+            assert_eq!(blame.as_ref().map(|blame| blame.stage), Some(stage), "{cells}: {blame:?}");
         }
     }
 

@@ -167,6 +167,9 @@ impl SavedFinding {
 /// What the device promises about subgroup sizes; where it was not saved, what the lane map shows.
 pub fn promise(device_info: &serde_json::Value, map: &[u32]) -> SizePromise {
     let member = |name: &str| device_info["subgroup"][name].as_u64().and_then(|size| u32::try_from(size).ok());
+    if let (false, Some(min), Some(max)) = (device_info["webgpu"].is_null(), member("min_size"), member("max_size")) {
+        return SizePromise::webgpu(min, max);
+    }
     let shown = map.get(1).copied().unwrap_or(0);
     let default = member("size").filter(|&size| size > 0).unwrap_or(shown);
     SizePromise {

@@ -51,7 +51,12 @@ fn a_bundle_has_no_path_of_this_machine() {
             is_right: Some(false),
         }],
         variants: Some(Table {
-            columns: vec![Column { device: "lvp".into(), driver: "llvmpipe".into(), has_front_end: false }],
+            columns: vec![Column {
+                device: "lvp".into(),
+                driver: "llvmpipe".into(),
+                has_front_end: false,
+                is_runtime: false,
+            }],
             rows: vec![VariantRow { made: Made::Variant(Variant::Unoptimised), cells: vec![cell] }],
             proofs: Vec::new(),
         }),

@@ -249,8 +249,10 @@ pub fn missing(job: &Job, device: &DeviceInfo) -> Vec<String> {
         return Vec::new();
     };
     let mut missing = Vec::new();
-    if job.source.is_some() && device.api() == Api::Vulkan {
-        missing.push("a front end for GLSL".to_owned());
+    match (device.api(), &job.source) {
+        (Api::Vulkan, Some(_)) => missing.push("a front end for GLSL".to_owned()),
+        (Api::WebGpu, None) => missing.push("modules (WebGPU takes WGSL)".to_owned()),
+        _ => {}
     }
     if facts.version_word > device.max_spirv.word() {
         missing.push(format!("SPIR-V {} (has {})", version_text(facts.version_word), device.max_spirv));

@@ -9,7 +9,7 @@ use tangle_files::text::{line, list};
 use tangle_program::case::{SpirvVersion, Stage};
 
 /// A device and everything about it that matters for subgroups and convergence, in the terms of Vulkan. [`OpenGlInfo`] says what stands
-/// where for an OpenGL context.
+/// where for an OpenGL context, [`WebGpuInfo`] for a WebGPU adapter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// Unique name on this machine: the driver's name, with `#index` when the driver has several devices.
@@ -63,13 +63,38 @@ pub struct DeviceInfo {
     /// What an OpenGL context says besides; `None` for a Vulkan device.
     #[serde(default)]
     pub opengl: Option<OpenGlInfo>,
+    /// What a WebGPU adapter says besides; `None` for any other device.
+    #[serde(default)]
+    pub webgpu: Option<WebGpuInfo>,
 }
 
 impl DeviceInfo {
     /// The interface that it is driven by.
     pub const fn api(&self) -> Api {
-        if self.opengl.is_some() { Api::OpenGl } else { Api::Vulkan }
+        match (&self.opengl, &self.webgpu) {
+            (Some(_), _) => Api::OpenGl,
+            (None, Some(_)) => Api::WebGpu,
+            (None, None) => Api::Vulkan,
+        }
     }
+}
+
+/// What a WebGPU adapter says. In the [`DeviceInfo`] that has it, `device_name` is the adapter's, `driver_name` is `WebGPU`, the runtime and the driver
+/// beneath, `driver_info` is the versions of both, `subgroup` has the range of sizes and no size of its own, and the limits are the adapter's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WebGpuInfo {
+    /// The runtime with its version.
+    #[serde(deserialize_with = "line")]
+    pub runtime: String,
+    /// The driver beneath, by the name that it has without the runtime.
+    #[serde(deserialize_with = "line")]
+    pub driver: String,
+    /// What it runs on: `Vulkan`.
+    #[serde(deserialize_with = "line")]
+    pub backend: String,
+    /// The adapter's features that tangle uses, by their names in WebGPU.
+    #[serde(deserialize_with = "list")]
+    pub features: Vec<String>,
 }
 
 /// What an OpenGL context says. In the [`DeviceInfo`] that has it, `device_name` is `GL_RENDERER`, `driver_name` is `OpenGL` and who made the
@@ -203,7 +228,7 @@ impl TryFrom<String> for Uuid {
 /// `VkPhysicalDeviceSubgroupProperties` and `VkPhysicalDeviceSubgroupSizeControlProperties`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubgroupInfo {
-    /// `subgroupSize`: the size where it may not vary and none is required.
+    /// `subgroupSize`: the size where it may not vary and none is required; 0 for WebGPU, where a shader may get any of the range.
     pub size: u32,
     /// `minSubgroupSize`; equal to `size` without subgroup size control.
     pub min_size: u32,

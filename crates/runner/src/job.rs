@@ -25,7 +25,7 @@ pub struct Job {
     pub spirv: Vec<u32>,
     /// Its stage, and what stands around it.
     pub pipeline: Pipeline,
-    /// GLSL for the driver's own front end, instead of a module: OpenGL only.
+    /// A shader for the device's own front end, instead of a module: GLSL for OpenGL, WGSL for WebGPU.
     pub source: Option<Box<Source>>,
     /// Subgroup size demanded through `VkPipelineShaderStageRequiredSubgroupSizeCreateInfo`.
     pub required_subgroup_size: Option<u32>,
@@ -137,11 +137,11 @@ impl Pipeline {
     }
 }
 
-/// A shader for a front end that is part of a driver.
+/// A shader for a front end that is part of a driver, or of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// The text.
-    pub glsl: String,
+    pub text: String,
     /// Invocations of a workgroup in x, y, z, as the text says.
     pub local_size: [u32; 3],
 }
@@ -359,6 +359,15 @@ pub enum Outcome {
         /// What was being done.
         stage: Stage,
     },
+    /// A function of WebGPU failed, or an error of the device was found behind it.
+    WebGpuError {
+        /// The function, for example `createComputePipeline`.
+        call: Line,
+        /// The kind of error (WebGPU, GPUError), and what it says first.
+        result: Line,
+        /// What was being done.
+        stage: Stage,
+    },
     /// There was no memory. The worker is replaced.
     OutOfMemory {
         /// Who says so.
@@ -426,6 +435,7 @@ impl Outcome {
         match self {
             Outcome::VulkanError { stage, .. }
             | Outcome::OpenGlError { stage, .. }
+            | Outcome::WebGpuError { stage, .. }
             | Outcome::OutOfMemory { stage, .. }
             | Outcome::DeviceLost { stage }
             | Outcome::Crashed { stage, .. }
@@ -735,7 +745,9 @@ impl fmt::Display for Outcome {
             Outcome::Completed(_) => formatter.write_str("completed"),
             Outcome::Unsupported { missing } => write!(formatter, "not supported: {}", missing.join(", ")),
             Outcome::Invalid { problems } => write!(formatter, "invalid job: {}", problems.join(", ")),
-            Outcome::VulkanError { call, result, stage } | Outcome::OpenGlError { call, result, stage } => {
+            Outcome::VulkanError { call, result, stage }
+            | Outcome::OpenGlError { call, result, stage }
+            | Outcome::WebGpuError { call, result, stage } => {
                 write!(formatter, "{call} returned {result} while {stage}")
             }
             Outcome::OutOfMemory { shortage, stage, .. } => {

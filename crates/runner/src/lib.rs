@@ -7,7 +7,7 @@
 //! ```text
 //!     GLSL ──▶ toolchain ──▶ SPIR-V
 //!                              │
-//!                             Job ──▶ Device ─── pipe ──▶ worker process ──▶ Vulkan loader or EGL ──▶ driver
+//!                             Job ──▶ Device ─── pipe ──▶ worker process ──▶ Vulkan loader, EGL or Dawn ──▶ driver
 //!                                       │                      │
 //!                             Outcome ◀─┴──── Started, Done ───┘
 //!
@@ -59,7 +59,8 @@ pub use config::{DriverConfig, drivers};
 pub use device::Device;
 pub use error::{ConfigError, DeviceError, StartProblem};
 pub use info::{
-    ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, OpenGlInfo, SubgroupInfo, Subgroups, Uuid, WorkgroupLimits,
+    ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, OpenGlInfo, SubgroupInfo, Subgroups, Uuid, WebGpuInfo,
+    WorkgroupLimits,
 };
 pub use inventory::{Inventory, Probe, ProbeOptions};
 pub use job::{

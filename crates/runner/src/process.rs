@@ -24,6 +24,7 @@ use crate::oom::OomKills;
 use crate::protocol::{self, FromWorker, ReadError, ToWorker};
 use crate::stack;
 use crate::worker::this_process::OUT_OF_MEMORY;
+use tangle_features::Api;
 use tangle_files::text::{Line, Lines};
 
 /// How much of the end of a worker's standard error is kept, bytes.
@@ -178,6 +179,7 @@ impl WorkerProcess {
             driver: driver.name.clone(),
             mode: driver.mode,
             api: driver.api,
+            prefix: driver.prefix.clone(),
         };
         self.say(&hello);
         let mut devices = match self.answer(wait)? {
@@ -345,7 +347,9 @@ fn remote_command(driver: &DriverConfig) -> Command {
 
 fn worker_command(driver: &DriverConfig, worker: Option<&Path>) -> Result<Command, StartProblem> {
     let program = worker_program(driver, worker)?;
-    let mut words = driver.prefix.iter().map(PathBuf::from).chain([program]);
+    // A runtime is in a process of its own, which then has the prefix.
+    let prefix = driver.prefix.iter().filter(|_| driver.api != Api::WebGpu);
+    let mut words = prefix.map(PathBuf::from).chain([program]);
     let first = words.next().unwrap_or_default();
     let mut command = Command::new(first);
     command.args(words).env_clear().envs(worker_environment(driver, std::env::vars_os()));

@@ -134,6 +134,8 @@ pub(crate) struct Machine<'a, R> {
     reconverges: bool,
     /// True if path keys are needed.
     keyed: bool,
+    /// True if an invocation has made a decision.
+    has_decided: bool,
     keys: Vec<u64>,
     /// Number of the last point where control flow was uniform again.
     epoch: u64,
@@ -189,6 +191,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             groups,
             reconverges: case.tier != Tier::Plain || case.entry_point.stage.has_workgroups(),
             keyed: case.tier != Tier::Maximal || code.has_switch,
+            has_decided: false,
             keys: vec![0; layout.slots],
             epoch: 0,
             is_open: false,

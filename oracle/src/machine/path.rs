@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 use tangle_program::case::Tier;
 use tangle_program::subgroup::{Reach, Severity, lanes};
+use tangle_program::variant::Language;
 
 use super::{Machine, Saved, mix};
 use crate::lower::Decision;
@@ -48,7 +49,7 @@ impl<'a, R: Rules> Machine<'a, R> {
     /// together. They are if it has come back for them, or if they have followed one path.
     pub(super) fn together_by(&self, first: usize, reach: Reach, tangle: u128) -> Option<Severity> {
         if self.reconverges {
-            return Some(Severity::Hard);
+            return Some(self.in_its_language(Severity::Hard));
         }
         let is_one_path = |mut keys: SmallVec<[u64; 8]>| {
             keys.dedup();
@@ -59,7 +60,15 @@ impl<'a, R: Rules> Machine<'a, R> {
         let live = &self.layout.live;
         let has_come_back = self.case.entry_point.operation(self.layout.invocation(first)).is_some();
         let is_hard = has_come_back || is_one_path(live.slots().map(|slot| self.keys[slot]).collect());
-        together.then_some(if is_hard { Severity::Hard } else { Severity::Strong })
+        together.then_some(self.in_its_language(if is_hard { Severity::Hard } else { Severity::Strong }))
+    }
+
+    /// What is known of who is together, in the language of the shader: in WGSL no sentence says it any more once a decision has been made (rule E9).
+    fn in_its_language(&self, severity: Severity) -> Severity {
+        match self.has_decided && self.case.variant.language() == Language::Wgsl {
+            true => severity.max(Severity::Strong),
+            false => severity,
+        }
     }
 
     fn set_paths(&mut self, lanes: &Mask, path: impl Fn(u64) -> u64) {
@@ -72,6 +81,7 @@ impl<'a, R: Rules> Machine<'a, R> {
     }
 
     pub(super) fn note_path(&mut self, decision: Decision, lanes: &Mask, value: u64) {
+        self.has_decided = true;
         if self.tier != Tier::Maximal {
             self.set_paths(lanes, |path| mix(path, decision, value));
         }

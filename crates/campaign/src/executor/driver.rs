@@ -1,14 +1,15 @@
-//! A device of a Vulkan or OpenGL driver, in worker processes.
+//! A device of a Vulkan or OpenGL driver, or of a WebGPU runtime, in worker processes.
 
 use std::num::NonZero;
 use std::path::Path;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
+use tangle_program::variant::FrontEnd;
 use tangle_runner::{Api, Completion, Device, DeviceOptions, DeviceStats, DriverConfig, DriverMode};
 
 use super::traits::{Description, Executor, Runs, Task, Worker};
-use crate::capabilities::{Capabilities, dialect};
+use crate::capabilities::{Capabilities, dialect, webgpu_front_end};
 use crate::prepare::{Prepared, job, job_with};
 
 /// How much of the processors' time a device gets when there are several, in relation to the others: what it runs is judged, and shows
@@ -20,6 +21,7 @@ const COMPILING: f64 = 1.0;
 pub struct Driver {
     first: Device,
     more: Vec<Device>,
+    front_end: Option<FrontEnd>,
 }
 
 impl Driver {
@@ -30,7 +32,9 @@ impl Driver {
     pub fn open(driver: &DriverConfig, index: u32, options: &DeviceOptions) -> anyhow::Result<Driver> {
         let weight = if driver.mode == DriverMode::Execute { EXECUTING } else { COMPILING };
         let options = DeviceOptions { weight, ..options.clone() };
-        Ok(Driver { first: Device::open(driver, index, &options)?, more: Vec::new() })
+        let first = Device::open(driver, index, &options)?;
+        let front_end = (first.info().api() == Api::WebGpu).then(webgpu_front_end);
+        Ok(Driver { first, more: Vec::new(), front_end })
     }
 }
 
@@ -76,8 +80,12 @@ impl Executor for Driver {
     fn runs(&self) -> Runs {
         match self.first.info().api() {
             Api::Vulkan => Runs::Module,
-            Api::OpenGl => Runs::Source,
+            Api::OpenGl | Api::WebGpu => Runs::Source,
         }
+    }
+
+    fn front_end(&self) -> Option<&FrontEnd> {
+        self.front_end.as_ref()
     }
 
     fn prints_machine_code(&self) -> bool {

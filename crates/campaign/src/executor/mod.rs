@@ -2,7 +2,7 @@
 //!
 //! An [`Executor`] describes itself and has [`Worker`]s, which take [`Task`]s and give [`Outcome`]s: plain data, whatever ran. Nothing
 //! outside this module distinguishes kinds. A new kind is a module here that implements the two traits, and a row of [`BUILT_IN`] if
-//! it is asked for by a word of its own; the devices of Vulkan and OpenGL drivers are those that an inventory finds.
+//! it is asked for by a word of its own; the devices of Vulkan and OpenGL drivers, and of WebGPU on these, are those that an inventory finds.
 
 pub mod compiler;
 pub mod driver;

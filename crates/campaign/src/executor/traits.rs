@@ -34,7 +34,7 @@ pub trait Executor: Send + Sync {
         Runs::Module
     }
 
-    /// The compiler whose modules it runs, and no others; `None` if it runs any module.
+    /// The compiler whose modules it runs, and no others, or whose source if it runs [that](Runs::Source); `None` if it runs any module.
     fn front_end(&self) -> Option<&FrontEnd> {
         None
     }
@@ -87,7 +87,7 @@ pub struct Task<'a> {
 pub enum Runs {
     /// The module, so that whoever made it may be to blame.
     Module,
-    /// The GLSL, with a front end of its own, of variants without an optimiser; of others the module.
+    /// The source, with a front end of its own: the GLSL of variants without an optimiser, and of others the module; or always the WGSL.
     Source,
     /// The tree: no module needs to be made.
     Tree,

@@ -285,6 +285,16 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
          lacks something or places invocations in other lanes or subgroups than the expected values are for. The arguments are a part \
          of the device's name, and a number of runs.",
     );
+    let runtime = page.analysis.subject.device.as_ref().and_then(|device| device.info["webgpu"]["runtime"].as_str());
+    if let Some(runtime) = runtime {
+        paragraph(
+            text,
+            format_args!(
+                "This was found with {runtime}, a WebGPU runtime, which got `shader.wgsl`. `repro` runs on Vulkan what the compiler makes of it by \
+                 itself, without the runtime: where it is right, the runtime gives the driver another module, or runs it in another way.",
+            ),
+        );
+    }
     let start = page.analysis.subject.device.as_ref().map_or("", |device| &device.start);
     if !start.is_empty() {
         paragraph(text, "Where this was found, programs are started on the driver like this (folders are left out):");

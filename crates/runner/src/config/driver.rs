@@ -44,7 +44,7 @@ pub struct DriverConfig {
     #[serde(default)]
     pub api: Api,
     /// The driver manifest (JSON) that the Vulkan loader, or for OpenGL libglvnd's libEGL, is pointed at. Without one
-    /// they look for themselves.
+    /// they look for themselves. For WebGPU it is that of the Vulkan driver beneath.
     #[serde(default)]
     pub manifest: Option<PathBuf>,
     /// Command put before the worker, for example another libc's `ld-linux-x86-64.so.2 --library-path …`, or `qemu-aarch64`.

@@ -17,10 +17,12 @@ mod memory;
 pub(crate) mod null;
 mod progress;
 mod relay;
+mod rewrite;
 mod stack;
 mod system;
 pub(crate) mod this_process;
 mod vulkan;
+mod webgpu;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
@@ -39,11 +41,12 @@ use tangle_features::Api;
 use tangle_files::text::Line;
 
 pub use fault::{FAULT_VARIABLE, STATE_VARIABLE};
-pub use gl::REWRITE_VARIABLE;
 pub(crate) use memory::leave_without as leave_without_memory;
 pub use null::NULL_VARIABLE;
 pub(crate) use relay::EVERY as RELAY_REPORTS;
+pub use rewrite::REWRITE_VARIABLE;
 use this_process::{ExitStatus, leave, take_stdout};
+pub use webgpu::RUNTIME_VARIABLE;
 
 /// Becomes a worker, or the compilers, and never returns when the environment says so; else returns at once.
 ///
@@ -69,11 +72,14 @@ fn serve() -> Result<ExitStatus, String> {
     stack::write_at_crash();
     let faults = Faults::from_environment()?;
     faults.at_start();
-    let Some((driver, mode, api)) = receive_hello(&mut input)? else { return Ok(ExitStatus::Closed) };
+    let Some(Greeting { driver, mode, api, prefix }) = receive_hello(&mut input)? else {
+        return Ok(ExitStatus::Closed);
+    };
     let mut backend: Box<dyn Backend> = match api {
         _ if null::requested() => Box::new(null::Null::default()),
         Api::Vulkan => Box::new(vulkan::Vulkan::default()),
         Api::OpenGl => Box::new(gl::Gl::default()),
+        Api::WebGpu => Box::new(webgpu::WebGpu::new(prefix)),
     };
     let devices = backend.devices(&driver, mode).map_err(Line::from);
     send(&mut output, &FromWorker::Hello { version: protocol::VERSION, devices })?;
@@ -85,10 +91,18 @@ fn serve() -> Result<ExitStatus, String> {
     work(backend.as_mut(), &faults, &mut output)
 }
 
-fn receive_hello(input: &mut impl Read) -> Result<Option<(String, DriverMode, Api)>, String> {
+/// What the parent says first.
+struct Greeting {
+    driver: String,
+    mode: DriverMode,
+    api: Api,
+    prefix: Vec<String>,
+}
+
+fn receive_hello(input: &mut impl Read) -> Result<Option<Greeting>, String> {
     match protocol::read(input, || protocol::SMALL) {
-        Ok(Some(ToWorker::Hello { version, driver, mode, api })) if version == protocol::VERSION => {
-            Ok(Some((driver, mode, api)))
+        Ok(Some(ToWorker::Hello { version, driver, mode, api, prefix })) if version == protocol::VERSION => {
+            Ok(Some(Greeting { driver, mode, api, prefix }))
         }
         Ok(None) => Ok(None),
         Ok(Some(other)) => Err(format!("unexpected greeting {other:?}")),
@@ -130,7 +144,8 @@ fn work(backend: &mut dyn Backend, faults: &Faults, output: &mut File) -> Result
             None => backend.run(&job, &mut progress),
         };
         if let Outcome::Completed(completed) = &mut outcome {
-            completed.times.processor_us = process_time().saturating_sub(before).as_micros() as u64;
+            // A runtime in a process of its own has said what it took.
+            completed.times.processor_us += process_time().saturating_sub(before).as_micros() as u64;
             faults.change(job.id, completed);
         }
         let done = FromWorker::Done { id: job.id, outcome };

@@ -104,5 +104,6 @@ pub(crate) fn null_device(driver: &str, mode: DriverMode) -> DeviceInfo {
         debug: false,
         system: super::system::description(),
         opengl: None,
+        webgpu: None,
     }
 }

@@ -183,6 +183,7 @@ pub(super) fn describe(gl: &glow::Context, platform: &str) -> Result<DeviceInfo,
         debug: false,
         system: crate::worker::system::description(),
         opengl: Some(opengl),
+        webgpu: None,
     })
 }
 

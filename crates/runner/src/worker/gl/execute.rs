@@ -15,6 +15,7 @@ use crate::job::{
     Buffer, BufferKind, Completed, Init, Job, Launch, LaunchOutput, Outcome, ReadBack, ReadBackMode, Stage,
 };
 use crate::worker::progress::{Progress, micros};
+use crate::worker::rewrite::rewritten;
 
 /// The buffers of a launch, deleted with this.
 struct Buffers<'gl> {
@@ -97,7 +98,7 @@ impl Session {
         progress.enter(Stage::Module);
         let begin = Instant::now();
         let shader = match (&job.source, &self.modules) {
-            (Some(source), _) => program::compile(&self.gl, &super::rewritten(&source.glsl))?,
+            (Some(source), _) => program::compile(&self.gl, &rewritten(&source.text))?,
             (None, Some(modules)) => program::specialize(&self.gl, modules, module, &job.specialization)?,
             (None, None) => {
                 return Err(Failure::Error { call: "glSpecializeShader", result: "it is not there".into() });

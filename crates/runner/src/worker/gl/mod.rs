@@ -48,17 +48,6 @@ impl Session {
     }
 }
 
-/// Test hook: environment variable of a worker, `FROM=>TO`: this text is replaced in every source before the driver sees it.
-pub const REWRITE_VARIABLE: &str = "TANGLE_WORKER_REWRITE";
-
-/// The source that the driver gets.
-fn rewritten(source: &str) -> std::borrow::Cow<'_, str> {
-    match std::env::var(REWRITE_VARIABLE).ok().as_deref().and_then(|rewrite| rewrite.split_once("=>")) {
-        Some((from, to)) if !from.is_empty() => source.replace(from, to).into(),
-        _ => source.into(),
-    }
-}
-
 /// libEGL with one driver behind it.
 #[derive(Default)]
 pub(super) struct Gl {

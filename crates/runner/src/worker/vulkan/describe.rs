@@ -206,6 +206,7 @@ fn from_core(core: &vk::PhysicalDeviceProperties) -> DeviceInfo {
         debug: false,
         system: crate::worker::system::description(),
         opengl: None,
+        webgpu: None,
     }
 }
 
