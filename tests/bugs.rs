@@ -2,13 +2,20 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::*;
 use tangle_analysis::validate::validate;
-use tangle_identity::book::Book;
+use tangle_campaign::counterfactual::Failing;
+use tangle_campaign::prepare::Prep;
+use tangle_campaign::target::Target;
+use tangle_identity::book::{Book, Record};
+use tangle_identity::change::show_one_bug;
+use tangle_identity::known::Effect;
+use tangle_identity::{Change, Signature};
 use tangle_program::case::Case;
 
 const FAULTY: &str = "reference:if_merge_loses_last_lane";
@@ -287,4 +294,39 @@ fn a_bug_of_the_optimiser_is_entered_as_such() {
     fs::remove_file(place.path().join("known/unroll.toml")).expect("it is there");
     fs::write(place.path().join("known/other.toml"), other).expect("it can be written");
     bugs(place.path(), &["add", "small", "--id", "again"]).expect(0);
+}
+
+/// What a page says that its programs pass without is so, on each device here that shows the bug.
+#[test]
+fn pages_pass_with_the_changes_that_they_name() {
+    let book = Book::read(&root().join("known")).expect("it is good");
+    let case = |record: &Record| {
+        let case = record.case.as_ref().or(record.example.as_ref())?;
+        let file = book.file(&record.id);
+        let text = read(&file.parent().expect("a folder").join(case));
+        Some(Case::from_json(&text).expect("a case"))
+    };
+    let pages: Vec<(&Record, Case)> = book
+        .records
+        .iter()
+        .filter(|record| !record.passes_without.is_empty())
+        .filter_map(|record| Some((record, case(record)?)))
+        .collect();
+    assert!(pages.len() > 2);
+    let mut seen = BTreeSet::new();
+    let look = |target: &Target| {
+        let driver = target.info["driver_name"].as_str().unwrap_or_default().trim();
+        for (record, case) in pages.iter().filter(|(record, _)| record.is_about(&target.name, driver)) {
+            let signature = target.run_dressed(&Prep::of(case.clone())).signature(case);
+            let has_effect = |signature: &Signature| Effect::of(signature.kind) == Some(record.effect);
+            let Some(signature) = signature.filter(has_effect) else { continue };
+            let Some(failing) = Failing::confirm(target, case, &signature) else { continue };
+            let changes = failing.passes_without();
+            let own: BTreeSet<Change> = record.passes_without.iter().copied().collect();
+            assert!(show_one_bug(&changes, &own), "{} on {}: {changes:?}", record.id, target.name);
+            seen.insert(&record.id);
+        }
+    };
+    common::targets::each_target(look);
+    note!("changes: {} of {} pages shown by devices here", seen.len(), pages.len());
 }

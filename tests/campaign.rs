@@ -772,3 +772,20 @@ fn a_driver_that_does_not_come_back_ends_the_campaign_and_nothing_is_lost() {
     let summary = read_json(&campaign.summary_file());
     assert_eq!(summary["devices"]["null"]["verdicts"], json!({ "crash": 1, "lane_map": 19 }));
 }
+
+/// What rests on less than a sentence at tier plain is found at the tier at which it is wrong beyond doubt.
+#[test]
+fn a_doubtful_mismatch_is_judged_at_tier_maximal_when_it_is_found() {
+    let campaign = Campaign::new(3, &["reference:elect_highest"]).with(&["--tier", "plain", "--stage", "compute"]);
+    let (_, summary) = campaign.run_to(60);
+    let mut tiers = std::collections::BTreeMap::<String, usize>::new();
+    for folder in finding_folders(&campaign.out()) {
+        let finding = read_json(&folder.join("finding.json"));
+        let case = Case::from_json(&read(&folder.join("case.json"))).expect("the finding's case");
+        let severity = finding["mismatch"]["severity"].as_str().unwrap_or("hard").to_owned();
+        *tiers.entry(format!("{:?} {severity}", case.tier)).or_default() += 1;
+    }
+    assert!(tiers.contains_key("Maximal hard"), "{tiers:?}");
+    assert!(!tiers.contains_key("Plain strong"), "the device is as wrong at tier maximal: {tiers:?}");
+    findings_reproduce(&campaign, &summary);
+}

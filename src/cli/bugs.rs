@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use tangle_campaign::campaign;
+use tangle_campaign::counterfactual::telling;
 use tangle_campaign::executor::built_in;
 use tangle_campaign::prepare::Prep;
 use tangle_campaign::reduce::content_hash;
@@ -442,6 +443,15 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
                 continue;
             }
             shows = true;
+            if book.records[at].passes_without.is_empty() {
+                let record = &mut book.records[at];
+                record.passes_without = telling(target, &case).into_iter().collect();
+                if !record.passes_without.is_empty() {
+                    say!("{}: its programs pass without {}", record.id, record.passes_without[0])?;
+                    let record = record.clone();
+                    save(&book, &record)?;
+                }
+            }
             match args.switches.try_on(&args.devices, target, &case, None) {
                 Ok(switches) if switches.say_nothing() => {
                     done.push(driver(target));

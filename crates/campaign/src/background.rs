@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use tangle_identity::change::tell;
 use tangle_identity::failure::Crash;
 use tangle_identity::known::{Bug, Effect};
 use tangle_identity::{Change, Detail, Kind, Signature};
@@ -78,12 +79,12 @@ pub struct Small {
 pub enum Progressed {
     /// It is minimised.
     Minimized(Box<Small>),
-    /// It passes with a change that a bug is known by.
+    /// It passes with the changes that a bug is known by.
     Recognised {
         /// The finding.
         request: Box<Request>,
-        /// The change.
-        change: Change,
+        /// What it passes with, as the bug does.
+        changes: BTreeSet<Change>,
     },
 }
 
@@ -93,7 +94,7 @@ struct Clue {
     /// How it fails.
     fails: Fails,
     /// What it passes with.
-    change: Change,
+    changes: BTreeSet<Change>,
 }
 
 /// How a bug fails, as far as it is known.
@@ -175,25 +176,23 @@ impl Background {
         self.queue().keys().filter(|priority| priority.round == 0 && priority.urgency < LATE).count()
     }
 
-    /// Findings that fail like this one on a device and pass with one of the changes are the same bug.
+    /// Findings that fail like this one on a device and pass with these changes, or with one that tells alone, are the same bug.
     pub fn learn(&self, device: &str, signature: &Signature, changes: &BTreeSet<Change>) {
-        self.add_clues(device, changes.iter().map(|&change| Clue { fails: Fails::Like(signature.clone()), change }));
+        self.add_clue(device, Fails::Like(signature.clone()), changes);
     }
 
     /// The same of a known bug.
     pub fn learn_known(&self, device: &str, bug: &Bug) {
-        let clue = |&change| Clue { fails: Fails::With(bug.effect), change };
-        self.add_clues(device, bug.passes_without.iter().map(clue));
+        self.add_clue(device, Fails::With(bug.effect), &bug.passes_without);
     }
 
-    fn add_clues(&self, device: &str, new: impl Iterator<Item = Clue>) {
+    fn add_clue(&self, device: &str, fails: Fails, changes: &BTreeSet<Change>) {
         let mut clues = lock(&self.clues);
         let clues = clues.entry(device.to_owned()).or_default();
-        new.for_each(|clue| {
-            if !clues.contains(&clue) {
-                clues.push(clue)
-            }
-        });
+        let clue = Clue { fails, changes: changes.clone() };
+        if tell(changes) && !clues.contains(&clue) {
+            clues.push(clue);
+        }
     }
 
     /// Says that the search is over, and how much time there is for what is left.
@@ -257,9 +256,9 @@ impl Background {
         let later = Priority { round: priority.round + 1, ..priority };
         if priority.round == 0 {
             self.now(Some((request.folder.clone(), "recognising")));
-            if let Some(change) = self.recognised(request, workers) {
+            if let Some(changes) = self.recognised(request, workers) {
                 self.explain(request);
-                done(Progressed::Recognised { request: Box::new(request.clone()), change });
+                done(Progressed::Recognised { request: Box::new(request.clone()), changes });
                 drop(self.queue().insert(later, waiting));
                 return;
             }
@@ -287,21 +286,23 @@ impl Background {
         lock(&self.unfinished).clone()
     }
 
-    /// A change that a bug of the device is known by and that a finding passes with.
-    fn recognised(&self, request: &Request, workers: &mut BTreeMap<String, Vec<Target>>) -> Option<Change> {
+    /// What a finding passes with, if a bug of the device is known by it.
+    fn recognised(&self, request: &Request, workers: &mut BTreeMap<String, Vec<Target>>) -> Option<BTreeSet<Change>> {
         let fails = |clue: &Clue| match &clue.fails {
             Fails::Like(signature) => is_alike(&request.signature, signature),
             Fails::With(effect) => Effect::of(request.signature.kind) == Some(*effect),
         };
         let clues = lock(&self.clues).get(&request.device).cloned().unwrap_or_default();
-        let changes: BTreeSet<Change> = clues.iter().filter(|clue| fails(clue)).map(|clue| clue.change).collect();
-        if !changes.iter().any(|change| change.apply(&request.case).is_some()) {
+        let applies = |clue: &&Clue| clue.changes.iter().any(|change| change.apply(&request.case).is_some());
+        let bugs: Vec<&BTreeSet<Change>> =
+            clues.iter().filter(|clue| fails(clue)).filter(applies).map(|clue| &clue.changes).collect();
+        if bugs.is_empty() {
             return None;
         }
         self.open(&request.device, workers).ok()?;
         let target = workers.get(&request.device)?.first()?;
         let failing = Failing::confirm(target, &request.case, &request.signature)?;
-        changes.into_iter().find(|&change| failing.is_right_without(change))
+        failing.is_one_of(bugs)
     }
 
     /// A turn of a finding. `None` if it is not finished.
@@ -411,7 +412,7 @@ mod tests {
     use tangle_program::tree::{Builtin, Expr, Stmt};
 
     use super::*;
-    use crate::counterfactual::tests::{assumed, branched};
+    use crate::counterfactual::tests::{assumed, branched, pattern, with_more};
     use crate::prepare::prepare;
 
     fn background(turn: Duration) -> Background {
@@ -501,6 +502,24 @@ mod tests {
             background.learn_known(device, &known.bugs()[0]);
             background.ask(request(device, assumed(), place.path().join(change)), 0);
             assert_eq!(all(&background), expected, "{change}");
+        }
+    }
+
+    #[test]
+    fn a_finding_that_passes_with_the_changes_of_a_bug_together_is_that_bug() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let scan = || pattern("patterns/scan_by_loop.json");
+        let device = "reference:store_to_left_lanes";
+        let minimal = request(device, scan(), place.path().into());
+        let target = Target::built_in(device).expect("there is such a fault");
+        let failing = Failing::confirm(&target, &minimal.case, &minimal.signature).expect("it fails every time");
+        let changes = failing.passes_without();
+        for (device, is_it) in [(device, true), ("reference:last_lane_never_active", false)] {
+            let background = background(TURN);
+            background.learn(device, &minimal.signature, &changes);
+            let finding = request(device, with_more(scan()), place.path().into());
+            let recognised = background.recognised(&finding, &mut BTreeMap::new());
+            assert_eq!(recognised.is_some(), is_it, "{device}: {recognised:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Which changes a failing case passes with: what makes it one bug with others ([`Change`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tangle_identity::change::still_compares;
+use tangle_identity::change::{show_one_bug, still_compares, tell};
 use tangle_identity::{Account, Change, Kind, Signature};
 use tangle_oracle::judge::{Mismatch, Observation};
 use tangle_oracle::map::LaneMap;
@@ -45,23 +45,48 @@ impl<'a> Failing<'a> {
         Some(Failing { target, case, wrong })
     }
 
+    /// The changes that say something.
+    fn changes(&self) -> impl Iterator<Item = Change> {
+        Change::of(self.case).filter(|change| self.wrong.is_some() || change.tells_of_crashes())
+    }
+
     /// Every change that it passes with.
     pub fn passes_without(&self) -> BTreeSet<Change> {
-        Change::of(self.case).filter(|change| self.is_right_without(*change)).collect()
+        self.changes().filter(|change| self.is_right_without(*change)).collect()
+    }
+
+    /// The changes that it passes with, if they are those of one of these bugs ([`show_one_bug`]).
+    pub fn is_one_of<'b>(&self, bugs: impl IntoIterator<Item = &'b BTreeSet<Change>>) -> Option<BTreeSet<Change>> {
+        let mut tried = BTreeMap::new();
+        let mut is_right = |change: Change| *tried.entry(change).or_insert_with(|| self.is_right_without(change));
+        let mut passes_like = |bug: &&BTreeSet<Change>| {
+            let telling = bug.iter().filter(|change| change.tells_alone());
+            let telling: BTreeSet<Change> = telling.copied().filter(|change| is_right(*change)).collect();
+            if bug.iter().any(|change| change.tells_alone()) {
+                return Some(telling).filter(|telling| !telling.is_empty());
+            }
+            // The nearest first: most findings of other bugs fail with that.
+            if !tell(bug) || !bug.first().is_some_and(|change| is_right(*change)) {
+                return None;
+            }
+            Some(self.changes().filter(|change| is_right(*change)).collect())
+                .filter(|finding| show_one_bug(finding, bug))
+        };
+        bugs.into_iter().find_map(|bug| passes_like(&bug))
     }
 
     /// True if it passes with a change, and what was wrong is compared again.
     pub fn is_right_without(&self, change: Change) -> bool {
         let Some(changed) = change.apply(self.case) else { return false };
         let prep = Prep::of(changed);
-        (0..RUNS).all(|_| self.is_right(prep.case(), &self.target.run_dressed(&prep)))
+        (0..RUNS).all(|_| self.is_right(change, prep.case(), &self.target.run_dressed(&prep)))
     }
 
-    fn is_right(&self, changed: &Case, conclusion: &Conclusion) -> bool {
+    fn is_right(&self, change: Change, changed: &Case, conclusion: &Conclusion) -> bool {
         let compares = |wrong: &Mismatch, seen: &Observation| {
             let (map, _) = LaneMap::check(changed, &seen.map, self.target.capabilities.sizes);
             let account = map.and_then(|map| Account::new(changed, map, Some(seen)).ok());
-            account.is_some_and(|account| still_compares(wrong, &account))
+            account.is_some_and(|account| still_compares(wrong, change, &account))
         };
         is_pass(conclusion)
             && match (&self.wrong, &conclusion.observation) {
@@ -70,6 +95,13 @@ impl<'a> Failing<'a> {
                 (None, _) => true,
             }
     }
+}
+
+/// What findings of a bug are recognised by, as a case shows that fails on a device every time; empty if nothing tells.
+pub fn telling(target: &Target, case: &Case) -> BTreeSet<Change> {
+    let signature = target.run_dressed(&Prep::of(case.clone())).signature(case);
+    let failing = signature.and_then(|signature| Failing::confirm(target, case, &signature));
+    failing.map(|failing| failing.passes_without()).filter(tell).unwrap_or_default()
 }
 
 /// True if findings may be of one bug, by their signatures.
@@ -144,6 +176,7 @@ pub(crate) mod tests {
         let target = Target::built_in("reference:assumption_unreachable").expect("there is such a fault");
         let right = Target::built_in("reference").expect("it is built in");
         let failing = target.run_dressed(&Prep::of(assumed()));
+        let change = "assumeEXT in straight code".parse::<Change>().expect("a change");
         let wrong = failing.mismatch().expect("it fails");
         for (changed, expected) in [
             (case(vec![log(1)]), true),
@@ -156,7 +189,7 @@ pub(crate) mod tests {
             let seen = right.run_dressed(&Prep::of(changed.clone())).observation.expect("it runs");
             let (map, _) = LaneMap::check(&changed, &seen.map, right.capabilities.sizes);
             let account = Account::new(&changed, map.expect("it is right"), Some(&seen)).expect("it is defined");
-            assert_eq!(still_compares(wrong, &account), expected, "{changed:?}");
+            assert_eq!(still_compares(wrong, change, &account), expected, "{changed:?}");
         }
     }
 
@@ -171,5 +204,46 @@ pub(crate) mod tests {
         }
         let right = Target::built_in("reference").expect("it is built in");
         assert!(Failing::confirm(&right, &assumed(), &found(&target, &assumed())).is_none());
+    }
+
+    pub(crate) fn pattern(name: &str) -> Case {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+        let text = std::fs::read_to_string(folder.join(name)).expect("it is in the corpus");
+        Case::from_json(&text).expect("a case of the corpus")
+    }
+
+    /// The same program with more around it, as it is before it is minimised.
+    pub(crate) fn with_more(mut case: Case) -> Case {
+        let body = &mut case.program.functions.last_mut().expect("main").body;
+        body.insert(0, branch(vec![log(90)]));
+        body.insert(0, Stmt::Assume(Expr::Bool(true)));
+        body.push(log(91));
+        case
+    }
+
+    fn changes(fault: &str, case: &Case) -> BTreeSet<Change> {
+        let target = Target::built_in(fault).expect("there is such a fault");
+        let signature = found(&target, case);
+        Failing::confirm(&target, case, &signature).expect("it fails every time").passes_without()
+    }
+
+    /// Each fails on the same program alike, or passes with the same change.
+    #[test]
+    fn different_faults_stay_apart_and_findings_of_one_fault_are_one() {
+        let (scan, loops) = ("patterns/scan_by_loop.json", "vectors/V03.json");
+        let stored = "reference:store_to_left_lanes";
+        for (one, other) in [
+            ((stored, scan), ("reference:last_lane_never_active", scan)),
+            ((stored, scan), ("reference:reduce_four_lanes", scan)),
+            ((stored, scan), ("reference:break_ignored", loops)),
+            (("reference:break_ignored", loops), ("reference:break_ignored", scan)),
+            (("reference:last_lane_never_active", scan), ("reference:reduce_four_lanes", scan)),
+        ] {
+            let [one, other] = [one, other].map(|(fault, case)| changes(fault, &pattern(case)));
+            assert!(!show_one_bug(&one, &other) && !show_one_bug(&other, &one), "{one:?}, {other:?}");
+        }
+        let minimal = changes(stored, &pattern(scan));
+        let finding = changes(stored, &with_more(pattern(scan)));
+        assert!(show_one_bug(&finding, &minimal), "{finding:?}, {minimal:?}");
     }
 }

@@ -222,36 +222,52 @@ impl Plan {
 
     /// Program number `index`, with its first data.
     fn program(&self, index: u64) -> Case {
+        self.drawn(index).0
+    }
+
+    /// How many programs were drawn for this number that have what is to be avoided, and were left out.
+    pub fn avoided(&self, index: u64) -> u64 {
+        if self.choice.without.is_empty() { 0 } else { self.drawn(index).1 }
+    }
+
+    /// Both.
+    fn drawn(&self, index: u64) -> (Case, u64) {
         let mut rng = SmallRng::seed_from_u64(self.choice.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
         let config = self.config(&mut |below| rng.random_range(0..below));
-        let mut tries = 0;
+        let (mut tries, mut avoided) = (0, 0);
         loop {
             let mut case = from_seed(rng.random(), &config);
             tries += 1;
             let fits = config.without.is_empty() || tries > MOST_TRIES || missing_in_arb(&case).is_empty();
-            if fits && self.avoid(&mut case) {
-                // Drawn last: the choice of a variant does not change the program.
-                let drawn = variant(&mut |below| rng.random_range(0..below));
-                case.variant = self.choice.variant.clone().unwrap_or(drawn);
-                if matches!(case.variant, Variant::Printed(_)) && case.entry_point.stage != Stage::Compute {
-                    // The printer knows compute shaders.
-                    case.variant = Variant::Unoptimised;
-                }
-                let asked = self.choice.variant.is_some();
-                if !asked && case.entry_point.workgroups().derivative_group.is_some() && !case.variant.is_printed() {
-                    // glslang declares an extension that newer drivers do not take (`Feature::ComputeShaderDerivativesNv`).
-                    case.variant = Variant::Printed(Printing::PLAIN);
-                }
-                if let (true, Launch::Workgroups(workgroups)) =
-                    (case.variant.loses_workgroup_size(), &mut case.entry_point.launch)
-                {
-                    workgroups.default_size = None;
-                }
-                return match case.variant.front_end().cloned() {
-                    Some(front_end) => tangle_compilers::fitted(&front_end, case),
-                    None => case,
-                };
+            if !fits {
+                continue;
             }
+            if !self.avoid(&mut case) {
+                avoided += 1;
+                continue;
+            }
+            // Drawn last: the choice of a variant does not change the program.
+            let drawn = variant(&mut |below| rng.random_range(0..below));
+            case.variant = self.choice.variant.clone().unwrap_or(drawn);
+            if matches!(case.variant, Variant::Printed(_)) && case.entry_point.stage != Stage::Compute {
+                // The printer knows compute shaders.
+                case.variant = Variant::Unoptimised;
+            }
+            let asked = self.choice.variant.is_some();
+            if !asked && case.entry_point.workgroups().derivative_group.is_some() && !case.variant.is_printed() {
+                // glslang declares an extension that newer drivers do not take (`Feature::ComputeShaderDerivativesNv`).
+                case.variant = Variant::Printed(Printing::PLAIN);
+            }
+            if let (true, Launch::Workgroups(workgroups)) =
+                (case.variant.loses_workgroup_size(), &mut case.entry_point.launch)
+            {
+                workgroups.default_size = None;
+            }
+            let case = match case.variant.front_end().cloned() {
+                Some(front_end) => tangle_compilers::fitted(&front_end, case),
+                None => case,
+            };
+            return (case, avoided);
         }
     }
 
@@ -335,6 +351,8 @@ fn weighted<'a, T>(draw: &mut dyn FnMut(u32) -> u32, choices: &'a [(T, u32)]) ->
 mod tests {
     use std::collections::BTreeMap;
 
+    use tangle_generator::stats::Construct;
+
     use super::*;
 
     fn plan(variant: Option<Variant>) -> Plan {
@@ -363,6 +381,29 @@ mod tests {
         assert_eq!(families.len(), 6, "{families:?}");
         assert!(families["unoptimised"] > 80, "{families:?}");
         assert!(families["printed"] > 20, "{families:?}");
+    }
+
+    /// A divergent loop is not what shows that a value is lost behind one.
+    #[test]
+    fn what_is_avoided_is_left_out_and_no_more_and_counted() {
+        let without = |name: &str| {
+            let plan = plan(None);
+            let without = [name.parse().expect(name)].into();
+            Plan { choice: Choice { without, ..plan.choice }, ..plan }
+        };
+        let has = |plan: &Plan, construct: Construct| {
+            (0..60).filter(|&index| Stats::of(&plan.program(index)).construct(construct) > 0).count()
+        };
+        let avoided = |plan: &Plan| (0..60).map(|index| plan.avoided(index)).sum::<u64>();
+        let (value, divergent) = (without("ValueAfterLoop"), without("DivergentLoop"));
+        assert_eq!(has(&value, Construct::ValueAfterLoop), 0);
+        assert!(has(&value, Construct::DivergentLoop) > 0);
+        assert!(0 < avoided(&value) && avoided(&value) < avoided(&divergent), "{}", avoided(&divergent));
+        assert_eq!(avoided(&plan(None)), 0);
+        // The case of the bugs that are avoided with it.
+        let text = include_str!("../../../corpus/regressions/reduction_in_loop_used_after.json");
+        let stats = Stats::of(&Case::from_json(text).expect("a case of the corpus"));
+        assert!(stats.construct(Construct::ValueAfterLoop) > 0);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use tangle_runner::{
 
 use crate::capabilities::Capabilities;
 use crate::executor::driver::Driver;
-use crate::executor::{self, Description, Executor, Runs};
+use crate::executor::{self, Description, Executor, Runs, Worker};
 use crate::failure;
 use crate::prepare::{self, Prep, Prepared, ToolchainFault, observation};
 
@@ -379,7 +379,12 @@ impl Target {
         if !missing.is_empty() {
             return Conclusion::without_data(Finish::Unsupported { missing });
         }
-        let outcome = executor::run(self.executor.workers()[0], prepared);
+        self.run_on(self.executor.workers()[0], prepared)
+    }
+
+    /// The same on one worker, which may have more to do.
+    pub(crate) fn run_on(&self, worker: &dyn Worker, prepared: &Prepared) -> Conclusion {
+        let outcome = executor::run(worker, prepared);
         Conclusion::of(&prepared.case, &self.capabilities, outcome)
     }
 }

@@ -38,7 +38,7 @@ use tangle_program::tree::{Expr, Stmt, walk_block};
 use tangle_program::variant::{Variant, single_passes};
 
 use crate::book::{Record, is_page};
-use crate::change::Change;
+use crate::change::{Change, show_one_bug, tell};
 pub use crate::entry::{DeviceId, Effect, KnownError};
 use crate::entry::{files, wrong};
 use crate::pattern::{glob, problem};
@@ -220,10 +220,10 @@ impl Known {
         self.bugs_on(device).filter(fits).min_by_key(|bug| bug.shapes.is_empty())
     }
 
-    /// The known bug whose programs fail like this and pass with one of these changes.
-    pub fn by_change(&self, device: &DeviceId, signature: &Signature, changes: &BTreeSet<Change>) -> Option<&Bug> {
+    /// The known bug whose programs fail like this and pass with these changes ([`show_one_bug`]).
+    pub fn by_changes(&self, device: &DeviceId, signature: &Signature, changes: &BTreeSet<Change>) -> Option<&Bug> {
         let effect = Effect::of(signature.kind);
-        self.bugs_on(device).find(|bug| effect == Some(bug.effect) && !bug.passes_without.is_disjoint(changes))
+        self.bugs_on(device).find(|bug| effect == Some(bug.effect) && show_one_bug(changes, &bug.passes_without))
     }
 
     /// What to avoid on a device.
@@ -310,6 +310,12 @@ impl Entry {
         if self.signature.is_none() && !has_program {
             return Err("it needs a signature, a skeleton, a case or a change to be identified by".into());
         }
+        let passes_without: BTreeSet<Change> = self.passes_without.into_iter().collect();
+        if !passes_without.is_empty() && !tell(&passes_without) {
+            return Err(
+                "programs of many bugs pass without that: two changes of the program, or one that tells alone".into()
+            );
+        }
         let of_any = |skeleton| Shape { skeleton, categories: BTreeSet::new(), operators: BTreeSet::new() };
         let mut shapes: Vec<Shape> = self.skeleton.into_iter().map(of_any).collect();
         let minimal = self.case.as_deref().map(|case| read_case(file, case)).transpose()?;
@@ -336,7 +342,7 @@ impl Entry {
             pass: self.pass,
             optimised: minimal.is_some_and(|case| case.variant.is_optimised()),
             avoid,
-            passes_without: self.passes_without.into_iter().collect(),
+            passes_without,
         })
     }
 }
@@ -402,7 +408,7 @@ mod tests {
             ("lvp", Kind::Crash, "subgroupBarrier in a loop", false),
             ("other", Kind::Path, "subgroupBarrier in a loop", false),
         ] {
-            let found = known.by_change(&device(name), &signature(kind), &changes(change));
+            let found = known.by_changes(&device(name), &signature(kind), &changes(change));
             assert_eq!(found.is_some(), is_known, "{name} {} {change}", kind.name());
             assert_eq!(known.bugs_on(&device(name)).count(), usize::from(name == "lvp"));
         }
@@ -544,6 +550,10 @@ mod tests {
         let table = [
             ("[[bug]]\nname = 'a'\n", "bug 'a': it needs a signature"),
             ("[[bug]]\nname = 'a'\npasses_without = ['subgroupAdd in a loop']\n", "'subgroupAdd in a loop'"),
+            (
+                "[[bug]]\nname = 'a'\npasses_without = ['spirv-opt']\n",
+                "bug 'a': programs of many bugs pass without that",
+            ),
             ("[[bug]]\nname = 'a'\nsignature = '('\n", "bug 'a': no regular expression"),
             ("[[bug]]\nname = 'a'\nsignature = 'x'\navoid = ['subgroupNothing']\n", "'subgroupNothing'"),
             ("[[bug]]\nname = 'a'\ncase = 'gone.json'\n", "gone.json"),

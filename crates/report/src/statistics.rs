@@ -9,6 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use tangle_analysis::context::Placed;
 use tangle_generator::Stats;
+use tangle_identity::change::show_one_bug;
 use tangle_identity::{BugId, Change, Kind, Signature};
 use tangle_oracle::judge::Counts;
 use tangle_oracle::predict::OpUse;
@@ -66,6 +67,9 @@ pub struct DeviceEntry {
     /// Cases that were left out: other data of programs that the device only compiles, that failed with some data, or that have no more.
     #[serde(default)]
     pub left_out: u64,
+    /// Programs that were drawn and left out, as they have what shows a known bug or is not wanted.
+    #[serde(default)]
+    pub avoided: u64,
     /// Cases by verdict: `pass`, `vacuous`, `compiled`, and the kinds of findings.
     pub verdicts: BTreeMap<String, u64>,
     /// What was compared.
@@ -214,7 +218,8 @@ impl BugEntry {
     /// True if the minimal programs of both fail alike, and pass with the same change.
     fn passes_like(&self, other: &BugEntry) -> bool {
         let is_same = self.device == other.device && self.known == other.known;
-        is_same && self.bug.fails_like(&other.bug) && !self.passes_without.is_disjoint(&other.passes_without)
+        let (a, b) = (&self.passes_without, &other.passes_without);
+        is_same && self.bug.fails_like(&other.bug) && (show_one_bug(a, b) || show_one_bug(b, a))
     }
 
     /// True if its minimal programs may show what those of another entry show: they are known to, or half of their operators are the same.
@@ -222,8 +227,9 @@ impl BugEntry {
     fn is_like(&self, other: &BugEntry) -> bool {
         let (a, b) = (&self.operators, &other.operators);
         let has_half = 2 * a.intersection(b).count() >= a.len().max(b.len());
-        let (a, b) = (&self.passes_without, &other.passes_without);
-        let may_pass_alike = a.is_empty() || b.is_empty() || !a.is_disjoint(b);
+        let [a, b] = [self, other].map(|bug| bug.passes_without.iter().filter(|change| change.tells_alone()).collect());
+        let (a, b): (BTreeSet<&Change>, BTreeSet<&Change>) = (a, b);
+        let may_pass_alike = a.is_empty() || b.is_empty() || !a.is_disjoint(&b);
         let is_same = self.device == other.device && self.known == other.known;
         is_same && may_pass_alike && (self.known.is_some() || has_half)
     }
@@ -232,7 +238,11 @@ impl BugEntry {
     pub fn title(&self) -> String {
         let operators: Vec<&str> = self.operators.iter().map(String::as_str).collect();
         let operators = if operators.is_empty() { String::new() } else { format!(" ({})", operators.join(" ")) };
-        let changes: Vec<String> = self.passes_without.iter().map(ToString::to_string).collect();
+        let telling = self.passes_without.iter().filter(|change| change.tells_alone());
+        let mut changes: Vec<String> = telling.map(ToString::to_string).collect();
+        if changes.is_empty() {
+            changes.extend(self.passes_without.first().map(ToString::to_string));
+        }
         let changes = if changes.is_empty() {
             String::new()
         } else {
@@ -288,6 +298,7 @@ impl DeviceEntry {
             unsupported,
             lacking,
             left_out,
+            avoided,
             verdicts,
             counts,
             times,
@@ -305,6 +316,7 @@ impl DeviceEntry {
             *self.lacking.entry(what).or_default() += count;
         }
         self.left_out += left_out;
+        self.avoided += avoided;
         for (verdict, count) in verdicts {
             *self.verdicts.entry(verdict).or_default() += count;
         }
@@ -487,19 +499,19 @@ impl Statistics {
         }
     }
 
-    /// Counts a finding that is not minimised as the bug of a device whose programs pass with the same change, known under a name perhaps.
+    /// Counts a finding that is not minimised as the bug of a device whose programs pass with the same changes, known under a name perhaps.
     /// False if there is none.
     pub fn recognise(
         &mut self,
         device: &str,
-        change: Change,
+        changes: &BTreeSet<Change>,
         known: Option<&str>,
         folder: &str,
         signature: &Signature,
     ) -> bool {
         let is_it = |bug: &&mut BugEntry| match known {
             Some(name) => bug.known.as_deref() == Some(name),
-            None => bug.passes_without.contains(&change),
+            None => show_one_bug(changes, &bug.passes_without),
         };
         let Some(bug) = self.bugs.iter_mut().filter(|bug| bug.device == device).find(is_it) else { return false };
         bug.recognised.insert(folder.to_owned(), signature.clone());
@@ -716,8 +728,8 @@ mod tests {
         assert_eq!(statistics.bugs[0].bug, exit, "the smallest names it");
         assert!(statistics.bugs[0].title().ends_with("; passes without subgroupBarrier in a loop"));
         let found = statistics.finding("lvp", &signature("f"), 9).clone();
-        assert!(!statistics.recognise("other", in_loop, None, "findings/f", &found.signature));
-        assert!(statistics.recognise("lvp", in_loop, None, "findings/f", &found.signature));
+        assert!(!statistics.recognise("other", &[in_loop].into(), None, "findings/f", &found.signature));
+        assert!(statistics.recognise("lvp", &[in_loop].into(), None, "findings/f", &found.signature));
         assert!(statistics.bugs[0].has(&found), "it is that bug");
         let json = serde_json::to_string(&statistics.bugs[0]).expect("plain data");
         assert_eq!(serde_json::from_str::<BugEntry>(&json).expect("it was just written"), statistics.bugs[0]);

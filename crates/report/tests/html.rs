@@ -19,8 +19,56 @@ use tangle_report::subject::{Basis, Elsewhere, Subject, TestedDevice};
 /// Elements without an end tag.
 const VOID: [&str; 3] = ["meta", "br", "!doctype"];
 
+/// The width of a telephone, and what is left of it between the margins, in pixels.
+const PHONE: u32 = 420;
+const WITHIN: u32 = PHONE - 2 * 12;
+
+/// Classes of elements that are as wide as the page at most, and scroll what is wider.
+const SCROLLING: [&str; 3] = ["scroll", "picture", "framebuffer"];
+
+/// What of a page makes it wider than a telephone: a table or picture that nothing scrolls.
+fn too_wide(page: &str) -> Option<String> {
+    for class in SCROLLING {
+        let rule = format!("\n.{class} {{");
+        let style = page.split_once(&rule).and_then(|(_, rest)| rest.split('}').next()).unwrap_or_default();
+        let is_bounded = ["max-width: 100%", "min-width: 0"].iter().any(|bound| style.contains(bound));
+        if !is_bounded || !["overflow: auto", "overflow-x: auto"].iter().any(|scrolls| style.contains(scrolls)) {
+            return Some(format!(".{class} does not scroll: {style}"));
+        }
+    }
+    let mut open: Vec<(&str, bool)> = Vec::new();
+    let body = page.split_once("<body").map_or(page, |(_, body)| body);
+    for (at, _) in body.match_indices('<') {
+        let tag = body[at + 1..].split_once('>').map(|(tag, _)| tag)?;
+        let name = tag.trim_start_matches('/').split(' ').next()?;
+        let attribute = |key: &str| tag.split_once(&format!(" {key}=\"")).and_then(|(_, rest)| rest.split('"').next());
+        if tag.starts_with('/') {
+            open.pop();
+            continue;
+        }
+        let is_wide = match name {
+            // Its words break anywhere.
+            "table" => attribute("class") != Some("facts"),
+            "svg" => attribute("width").and_then(|width| width.parse::<u32>().ok()).is_some_and(|width| width > WITHIN),
+            _ => false,
+        };
+        let is_scrolled = open.last().is_some_and(|(_, is_scrolled)| *is_scrolled);
+        if is_wide && !is_scrolled {
+            return Some(format!("<{tag}> is wider than {PHONE} pixels"));
+        }
+        if !VOID.contains(&name) {
+            let classes = attribute("class").unwrap_or_default();
+            open.push((name, is_scrolled || classes.split(' ').any(|class| SCROLLING.contains(&class))));
+        }
+    }
+    None
+}
+
 /// What is wrong with a page.
 fn problem(page: &str) -> Option<String> {
+    if let Some(wide) = too_wide(page) {
+        return Some(wide);
+    }
     let mut open: Vec<&str> = Vec::new();
     let mut ids = BTreeSet::new();
     let mut targets = Vec::new();
@@ -56,6 +104,11 @@ fn problem(page: &str) -> Option<String> {
 fn pages_of_fragment_shaders_have_the_framebuffer() {
     let mut case = Case::from_json(include_str!("../../../corpus/vectors/V16.json")).expect("a case");
     case.entry_point.stage = Stage::Fragment;
+    let wide = {
+        let mut wide = case.clone();
+        wide.entry_point.launch = Launch::Draw(Draw::new([24, 2], vec![[[0, 0], [24, 0], [0, 2]]]));
+        wide
+    };
     // Covers (0, 0) to (2, 0) and (0, 1) of two quads.
     let triangles = vec![[[0, 0], [4, 0], [0, 2]]];
     case.entry_point.launch = Launch::Draw(Draw::new([4, 2], triangles));
@@ -84,6 +137,11 @@ fn pages_of_fragment_shaders_have_the_framebuffer() {
         }
     }
     assert!(wrong > 5, "{wrong} wrong pictures");
+    // A framebuffer wider than a telephone scrolls in its own place.
+    let seen = observe(&wide, Fault::ALL[0]).expect("it is well-formed");
+    let page = page_of(&wide, &seen);
+    assert_eq!(problem(&page), None);
+    assert!(too_wide(&page.replace("<div class=\"framebuffer\">", "<div>")).is_some(), "the check can fail");
     let (_, compute) = vectors().swap_remove(0);
     let seen = observe(&compute, Fault::ALL[0]).expect("it is well-formed");
     assert!(!page_of(&compute, &seen).contains("class=\"framebuffer\""));

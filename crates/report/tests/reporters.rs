@@ -8,15 +8,16 @@ use std::path::Path;
 use common::{PROMISE, observe, vectors};
 use serde_json::Value;
 use tangle_emit::glsl::glsl;
-use tangle_identity::{Detail, Kind, Signature};
+use tangle_identity::{BugId, Detail, Kind, Signature};
 use tangle_oracle::coverage::Coverage;
 use tangle_oracle::faults::Fault;
 use tangle_oracle::judge::judge;
 use tangle_report::campaign::Campaign;
 use tangle_report::matrix::{Matrix, MatrixCell, MatrixDevice, MatrixRow, Meaning};
 use tangle_report::replay::Replay;
-use tangle_report::reporter::{FORMATS, Json, Markdown, Reporter, for_file};
+use tangle_report::reporter::{FORMATS, Json, Markdown, Reporter, Text, for_file};
 use tangle_report::saved::SavedShader;
+use tangle_report::statistics::BugEntry;
 use tangle_report::subject::{Basis, Subject, TestedDevice};
 
 /// A finding with a first wrong step.
@@ -147,4 +148,48 @@ fn the_fields_of_json_are_those_of_the_documentation() {
         named.sort_unstable();
         assert_eq!(fields, named, "{heading}");
     }
+}
+
+/// However much was found: bugs first, then the devices, then the rest, in the rows of a terminal of 80 columns.
+#[test]
+fn the_end_of_a_campaign_fits_on_a_screen() {
+    let signature = |number: usize| {
+        let words = "a message of the driver that goes on for longer than a row of the terminal has columns for it";
+        Signature::new(Kind::Value, Detail::Text(format!("{number}: {words} {words}")))
+    };
+    let mut campaign = Campaign { folder: "tangle-out".into(), ..Campaign::default() };
+    for number in 0..30 {
+        let (device, signature) = (format!("lavapipe-{number}"), signature(number));
+        campaign.statistics.enter(&device, 5, Some("pass"), Default::default());
+        campaign.statistics.finding(&device, &signature, 5).cases += 1;
+        campaign.statistics.flake(&device, &signature, 5).cases += 1;
+        campaign.sections.push(format!("{device} goes on at case 7 with 26 instead of 25"));
+        if number % 2 == 0 {
+            campaign.statistics.enter_bug(BugEntry {
+                device,
+                bug: BugId::Text(format!("wrong result: {number}")),
+                operators: Default::default(),
+                passes_without: Default::default(),
+                recognised: Default::default(),
+                known: None,
+                signatures: [signature].into(),
+                witnesses: 1,
+                representative: format!("findings/lavapipe-{number}/value-0123456789ab/minimized"),
+                statements: 3,
+                severity: Default::default(),
+                flake: None,
+            });
+        }
+    }
+    let text = Text::PLAIN.campaign(&campaign).expect("it can be shown").expect("it has a form");
+    let rows: usize = text.lines().map(|line| line.chars().count().div_ceil(80)).sum();
+    assert!((24..=40).contains(&rows), "{rows} rows:\n{text}");
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} is missing:\n{text}"));
+    let order =
+        [at("bug on "), at(" more bugs"), at("not minimised: "), at("lavapipe-0: 1 cases"), at(" more devices")];
+    assert!(order.is_sorted() && at("1 findings, smallest 3 statements") < order[1], "{order:?}:\n{text}");
+    assert!(
+        text.contains("  tangle explain tangle-out/findings/lavapipe-") && text.contains("goes on at case 7"),
+        "{text}"
+    );
 }

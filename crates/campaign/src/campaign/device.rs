@@ -109,6 +109,10 @@ impl Campaign {
                     // Entered before a save failed in the middle of the program.
                     continue;
                 }
+                if index % self.plan.inputs() == 0 {
+                    let avoided = self.plan.avoided(program);
+                    self.update_device(target, |entry| entry.avoided += avoided);
+                }
                 self.enter_case(target, *index, entered)?;
             }
             Ok(())
@@ -197,7 +201,7 @@ impl Campaign {
             cases.truncate(1);
             let conclusion = Conclusion::without_data(Finish::Fatal { how: how.to_string() });
             let batch = Batch { numbers, prep, cases };
-            return Ok(NextProgram::Completed(self.completed(target, &batch, vec![(0, conclusion)])));
+            return Ok(NextProgram::Completed(self.completed(target, None, &batch, vec![(0, conclusion)])));
         }
         match running {
             Some(running) => running.note(program)?,
@@ -217,7 +221,7 @@ impl Campaign {
             cases.truncate(1);
             let conclusion = fault.into();
             let batch = Batch { numbers, prep, cases };
-            return Ok(NextProgram::Completed(self.completed(target, &batch, vec![(0, conclusion)])));
+            return Ok(NextProgram::Completed(self.completed(target, None, &batch, vec![(0, conclusion)])));
         }
         Ok(NextProgram::Ready(Batch { numbers, prep, cases }))
     }

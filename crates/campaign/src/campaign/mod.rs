@@ -361,25 +361,25 @@ impl Campaign {
     fn enter_progress(&self, progress: &Progressed) {
         match progress {
             Progressed::Minimized(small) => self.enter_small(small),
-            Progressed::Recognised { request, change } => self.enter_recognised(request, *change),
+            Progressed::Recognised { request, changes } => self.enter_recognised(request, changes),
         }
     }
 
-    /// Counts a finding as the bug whose programs pass with the same change.
-    fn enter_recognised(&self, request: &Request, change: Change) {
+    /// Counts a finding as the bug whose programs pass with the same changes.
+    fn enter_recognised(&self, request: &Request, changes: &BTreeSet<Change>) {
         let Request { device, case, signature, folder } = request;
         let known = &self.options.known;
-        let known = self.target(device).and_then(|target| known.by_change(&target.id(), signature, &[change].into()));
+        let known = self.target(device).and_then(|target| known.by_changes(&target.id(), signature, changes));
         let name = known.map(|bug| bug.name.as_str());
         let folder = self.relative(folder);
         self.update(|statistics| {
-            let is_entered = statistics.recognise(device, change, name, &folder, signature);
+            let is_entered = statistics.recognise(device, changes, name, &folder, signature);
             if let (false, Some(name)) = (is_entered, name) {
                 statistics.enter_bug(BugEntry {
                     device: device.clone(),
                     bug: BugId::Text(name.into()),
                     operators: BTreeSet::new(),
-                    passes_without: [change].into(),
+                    passes_without: changes.clone(),
                     recognised: [(folder.clone(), signature.clone())].into(),
                     known: Some(name.into()),
                     signatures: BTreeSet::new(),
@@ -398,7 +398,7 @@ impl Campaign {
         let Small { request, case, signature, rate, passes_without } = small;
         let known = self.target(&request.device).and_then(|target| {
             let (known, id) = (&self.options.known, target.id());
-            known.by_case(&id, signature, case).or_else(|| known.by_change(&id, signature, passes_without))
+            known.by_case(&id, signature, case).or_else(|| known.by_changes(&id, signature, passes_without))
         });
         let folder = self.relative(&request.folder);
         let representative = Path::new(&folder).join("minimized").display().to_string();

@@ -18,8 +18,10 @@ use super::in_flight::Batch;
 use super::recovered::Recovered;
 use super::running::Campaign;
 use crate::background::Request;
+use crate::clearest::{AtMaximal, at_maximal};
+use crate::executor::Worker;
 use crate::finding::finding;
-use crate::prepare::Prep;
+use crate::prepare::{Prep, prepare};
 use crate::target::{Conclusion, Finish, Target};
 
 /// What is entered of a case.
@@ -81,11 +83,32 @@ fn enter(
     statistics.enter(&target.name, index, verdict, counts);
 }
 
+/// A case whose mismatch rests on less than a sentence, at tier maximal, if it is wrong there beyond doubt: that is what is found then.
+fn clearer(
+    target: &Target,
+    worker: &dyn Worker,
+    case: &Case,
+    signature: Option<&Signature>,
+) -> Option<(Case, Conclusion)> {
+    let run = |case: &Case| {
+        Ok(match prepare(case.clone()) {
+            Ok(prepared) => target.run_on(worker, &prepared),
+            Err(fault) => Conclusion::from(&fault),
+        })
+    };
+    match at_maximal(target, case, signature, 1, run) {
+        Ok(AtMaximal::Wrong(clearer)) => Some(*clearer),
+        _ => None,
+    }
+}
+
 impl Campaign {
-    /// What is kept of a program that ran until its turn comes: conclusions by the places of the cases in the batch.
+    /// What is kept of a program that ran until its turn comes: conclusions by the places of the cases in the batch. A worker judges again at tier
+    /// maximal what is in doubt, where something ran.
     pub(super) fn completed(
         &self,
         target: &Target,
+        worker: Option<&dyn Worker>,
         batch: &Batch,
         conclusions: Vec<(usize, Conclusion)>,
     ) -> Vec<(u64, Entered)> {
@@ -93,8 +116,15 @@ impl Campaign {
             batch.numbers.clone().map(|number| (number, Entered::LeftOut)).collect();
         for (at, mut conclusion) in conclusions {
             let (number, case) = &batch.cases[at];
+            let found = conclusion.signature(case);
+            let clearer = worker.and_then(|worker| clearer(target, worker, case, found.as_ref()));
+            let raised = clearer.map(|(case, clearer)| {
+                conclusion = clearer;
+                Prep::of(case)
+            });
+            let case = raised.as_ref().map_or(&**case, Prep::case);
             let signature = conclusion.signature(case);
-            let prep = || batch.prep.with(Case::clone(case));
+            let prep = || raised.as_ref().unwrap_or(&batch.prep).with(case.clone());
             let is_old = signature.as_ref().zip(self.against.as_ref()).is_some_and(|(signature, against)| {
                 against.fails_too_on(&target.name, *number / self.plan.inputs(), &prep(), signature)
             });

@@ -247,13 +247,15 @@ impl<'a> WorkerLoop<'a> {
             JobResult::NoWorker(reason) => return Ok(Some(reason)),
             JobResult::TimedOut(at, outcome) => {
                 let number = in_flight.batch().cases[at].0;
-                let mut cases = campaign.completed(target, in_flight.batch(), Vec::new());
+                let mut cases = campaign.completed(target, None, in_flight.batch(), Vec::new());
                 if let Some((_, entered)) = cases.iter_mut().find(|(case, _)| *case == number) {
                     *entered = Entered::TimedOut(outcome);
                 }
                 cases
             }
-            JobResult::Completed(conclusions) => campaign.completed(target, in_flight.batch(), conclusions),
+            JobResult::Completed(conclusions) => {
+                campaign.completed(target, Some(self.worker), in_flight.batch(), conclusions)
+            }
         };
         let is_late = in_flight.is_late();
         self.programs.remove(&program);

@@ -65,7 +65,8 @@ impl fmt::Display for TypeName {
     }
 }
 
-pub(super) const fn unary(op: UnaryOp) -> &'static str {
+/// An operator with one operand.
+pub const fn unary(op: UnaryOp) -> &'static str {
     match op {
         UnaryOp::Neg => "-",
         UnaryOp::BitNot => "~",
@@ -73,7 +74,8 @@ pub(super) const fn unary(op: UnaryOp) -> &'static str {
     }
 }
 
-pub(crate) const fn binary(op: BinaryOp) -> &'static str {
+/// An operator with two operands.
+pub const fn binary(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "+",
         BinaryOp::Sub => "-",
@@ -121,8 +123,8 @@ pub const fn operator(expr: &Expr) -> Option<&'static str> {
     }
 }
 
-/// Those in capitals are functions of the shader itself.
-pub(super) const fn intrinsic(op: Intrinsic) -> &'static str {
+/// A built-in function. Those in capitals are functions of the shader itself.
+pub const fn intrinsic(op: Intrinsic) -> &'static str {
     match op {
         Intrinsic::Min => "min",
         Intrinsic::Max => "max",

@@ -10,7 +10,7 @@ use super::traits::{ReportError, Reporter};
 use crate::campaign::Campaign;
 use crate::module::ModuleReport;
 use crate::replay::Replay;
-use crate::statistics::{DeviceEntry, PanicEntry};
+use crate::statistics::{BugEntry, DeviceEntry, PanicEntry, SignatureEntry};
 use crate::subject::Analysis;
 use crate::text::{shortened, thousands};
 use crate::wrong_step::{
@@ -101,12 +101,23 @@ impl Reporter for Text {
     }
 
     fn campaign(&self, campaign: &Campaign) -> Result<Option<String>, ReportError> {
-        let mut text = panics(campaign) + &bugs(campaign) + &not_minimized(campaign);
-        for (name, device) in &campaign.statistics.devices {
-            text += &line(&format!("{name}: {}", counts(device)));
-            text += &lacking(device);
+        let device =
+            |(name, device): (&String, &DeviceEntry)| line(&format!("{name}: {}", counts(device))) + &lacking(device);
+        let devices = campaign.statistics.devices.iter().map(device).collect();
+        let sections = [
+            (panics(campaign), "panics of tangle", 4),
+            (bugs(campaign), "bugs", 15),
+            (not_minimized(campaign), "signatures that are not minimised", 6),
+            (devices, "devices", 8),
+            (rest(campaign), "known bugs, changes of versions and flakes", 7),
+        ];
+        let (mut text, mut left) = (String::new(), 0);
+        for (items, what, most) in sections {
+            let shown = some(&items, what, left + most, campaign);
+            left = (left + most).saturating_sub(rows(&shown));
+            text += &shown;
         }
-        Ok(Some(text + &rest(campaign)))
+        Ok(Some(text))
     }
 
     fn replay(&self, replay: &Replay) -> Result<Option<String>, ReportError> {
@@ -292,14 +303,36 @@ fn wrapped(text: &mut String, words: &str) {
     let _ = writeln!(text, "{line}");
 }
 
-/// Bugs, and signatures that are not minimised, that are shown of a campaign; the page has all of them.
-const SHOWN: usize = 6;
+/// Columns of a terminal. A campaign's summary is no longer than the 40 rows of one: the page has all of it.
+const COLUMNS: usize = 80;
+
+/// Rows of a terminal that a text takes.
+fn rows(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(COLUMNS).max(1)).sum()
+}
+
+/// As many items as go into so many rows, and how many more there are.
+fn some(items: &[String], what: &str, most: usize, campaign: &Campaign) -> String {
+    let mut text = String::new();
+    for (at, item) in items.iter().enumerate() {
+        let left = items.len() - at;
+        let folder = campaign.folder.display();
+        let more = line(&format!("{left} more {what}: `tangle report {folder} --out page.html` has all"));
+        let all: usize = items[at..].iter().map(|item| rows(item)).sum();
+        let taken = rows(&text);
+        if taken + all > most && taken + rows(item) + rows(&more) > most {
+            return text + &more;
+        }
+        text += item;
+    }
+    text
+}
 
 /// Longest line of a campaign's summary, in characters.
 const WIDTH: usize = 160;
 
 /// Where tangle itself failed.
-fn panics(campaign: &Campaign) -> String {
+fn panics(campaign: &Campaign) -> Vec<String> {
     let panics = &campaign.statistics.panics;
     let row = |entry: &PanicEntry| {
         let PanicEntry { device, message, programs, first_case } = entry;
@@ -307,32 +340,28 @@ fn panics(campaign: &Campaign) -> String {
         let text = format!("a bug of tangle: {message} ({} programs left out on {device}", thousands(*programs));
         line(&format!("{text}, the first in {})", place.display()))
     };
-    panics.iter().take(SHOWN).map(row).collect::<String>() + &more(panics.len(), "panics of tangle", campaign)
+    panics.iter().map(row).collect()
 }
 
-fn bugs(campaign: &Campaign) -> String {
-    let bugs = campaign.bugs();
-    let mut text = String::new();
-    for bug in bugs.iter().take(SHOWN) {
+fn bugs(campaign: &Campaign) -> Vec<String> {
+    let row = |bug: &BugEntry| {
         let known = bug.known.as_ref().map_or(String::new(), |known| format!(" (known: {known})"));
         let flake = bug.flake.map_or(String::new(), |rate| format!(", fails {rate}"));
-        text += &line(&format!(
+        let text = line(&format!(
             "bug on {}: {}{known}: {} findings, smallest {} statements{flake}",
             bug.device,
             bug.title(),
             thousands(campaign.statistics.cases_of(bug)),
             bug.statements
         ));
-        text += &format!("  tangle explain {}\n", campaign.folder.join(&bug.representative).display());
-    }
-    text + &more(bugs.len(), "bugs", campaign)
+        text + &format!("  tangle explain {}\n", campaign.folder.join(&bug.representative).display())
+    };
+    campaign.bugs().into_iter().map(row).collect()
 }
 
-fn not_minimized(campaign: &Campaign) -> String {
-    let left = campaign.not_explained();
-    let mut text = String::new();
-    for entry in left.iter().take(SHOWN) {
-        text += &line(&format!(
+fn not_minimized(campaign: &Campaign) -> Vec<String> {
+    let row = |entry: &SignatureEntry| {
+        let mut text = line(&format!(
             "not minimised: {} {} ({} cases, first {})",
             entry.device,
             entry.signature,
@@ -342,54 +371,44 @@ fn not_minimized(campaign: &Campaign) -> String {
         if let Some(folder) = entry.folders.first() {
             text += &format!("  tangle minimize {}\n", campaign.folder.join(folder).display());
         }
-    }
-    text + &more(left.len(), "signatures that are not minimised", campaign)
+        text
+    };
+    campaign.not_explained().into_iter().map(row).collect()
 }
 
-fn rest(campaign: &Campaign) -> String {
-    let known = &campaign.statistics.known;
-    let mut text = String::new();
-    for known in known.iter().take(SHOWN) {
-        text += &line(&format!("known on {}: {} ({} cases)", known.device, known.bug, thousands(known.cases)));
-    }
-    text += &more(known.len(), "known bugs", campaign);
-    text.extend(campaign.sections.iter().take(SHOWN).map(|change| line(change)));
-    text += &more(campaign.sections.len(), "changes of versions", campaign);
-    let flakes = &campaign.statistics.flakes;
-    for flake in flakes.iter().take(SHOWN) {
-        text += &line(&format!(
+fn rest(campaign: &Campaign) -> Vec<String> {
+    let known = campaign.statistics.known.iter();
+    let known = known
+        .map(|known| line(&format!("known on {}: {} ({} cases)", known.device, known.bug, thousands(known.cases))));
+    let flake = |flake: &SignatureEntry| {
+        line(&format!(
             "flake on {}: {} ({} cases, first {}; not again when it ran alone)",
             flake.device,
             flake.signature,
             thousands(flake.cases),
             flake.first_case
-        ));
-    }
-    text += &more(flakes.len(), "flakes", campaign);
-    let mut reasons = BTreeMap::<&str, usize>::new();
-    campaign.not_minimized.values().for_each(|reason| *reasons.entry(reason).or_default() += 1);
-    if !reasons.is_empty() {
-        let mut reasons: Vec<(&str, usize)> = reasons.into_iter().collect();
-        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let others = reasons.len().saturating_sub(3);
-        let mut texts: Vec<String> =
-            reasons.iter().take(3).map(|(reason, count)| format!("{count} × {}", shortened(reason, 60))).collect();
-        if others > 0 {
-            texts.push(format!("{others} other reasons"));
-        }
-        text += &line(&format!("{} findings are not minimised: {}", campaign.not_minimized.len(), texts.join("; ")));
-    }
-    text
+        ))
+    };
+    let changes = campaign.sections.iter().map(|change| line(change));
+    let mut items: Vec<String> = reasons(campaign).into_iter().chain(known).chain(changes).collect();
+    items.extend(campaign.statistics.flakes.iter().map(flake));
+    items
 }
 
-/// The row that stands for those that are not shown.
-fn more(all: usize, what: &str, campaign: &Campaign) -> String {
-    match all.checked_sub(SHOWN) {
-        None | Some(0) => String::new(),
-        Some(more) => {
-            format!("{more} more {what}: `tangle report {} --out page.html` has all\n", campaign.folder.display())
-        }
+/// Why findings are not minimised, in a line.
+fn reasons(campaign: &Campaign) -> Option<String> {
+    let mut reasons = BTreeMap::<&str, usize>::new();
+    campaign.not_minimized.values().for_each(|reason| *reasons.entry(reason).or_default() += 1);
+    let mut reasons: Vec<(&str, usize)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let others = reasons.len().saturating_sub(3);
+    let mut texts: Vec<String> =
+        reasons.iter().take(3).map(|(reason, count)| format!("{count} × {}", shortened(reason, 60))).collect();
+    if others > 0 {
+        texts.push(format!("{others} other reasons"));
     }
+    let count = campaign.not_minimized.len();
+    (count > 0).then(|| line(&format!("{count} findings are not minimised: {}", texts.join("; "))))
 }
 
 fn line(text: &str) -> String {
@@ -415,6 +434,7 @@ fn counts(device: &DeviceEntry) -> String {
     for (count, what) in [
         (device.unsupported, "not supported"),
         (device.left_out, "left out"),
+        (device.avoided, "programs avoided"),
         (device.restarts, "workers replaced"),
         (device.slow, "slow"),
         (device.killed, "killed from outside"),

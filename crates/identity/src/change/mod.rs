@@ -1,0 +1,362 @@
+//! Changes of a program or of how it is compiled, with which a bug goes away: the counterfactual by which findings of one bug are recognised,
+//! minimised or not.
+//!
+//! | change | leaves |
+//! |---|---|
+//! | a construct is taken out that no value depends on ([`construct`]) | every value, every path |
+//! | values of loops are kept in an array before a lane leaves ([`copy`]) | every value, every path |
+//! | exits of loops are moved to the end of their iteration ([`exit`]) | every value, every path |
+//! | the first operand stands in the place of an operation ([`operand`]) | what is logged where, as long as no path depends on it |
+//! | an optimisation is off ([`optimisation`]) | the program |
+//!
+//! In this order a change is near: the first of those that a program passes with is the one to tell people. What was wrong has to be compared
+//! again each time ([`still_compares`]).
+//!
+//! The first kind tells by itself, since nearly nothing else would make the program pass, and the second where the program does not pass with an
+//! optimisation off, too. The others are broad: programs of many bugs pass without `spirv-opt`, or without their exits in the middle of a loop.
+//! They tell together ([`show_one_bug`]).
+
+mod construct;
+mod copy;
+mod exit;
+mod operand;
+mod optimisation;
+mod within;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use tangle_analysis::validate::validate;
+use tangle_oracle::judge::Mismatch;
+use tangle_program::case::{Case, InvocationId};
+
+use crate::account::{Account, Lane};
+use construct::Construct;
+use optimisation::Optimisation;
+use within::Within;
+
+/// What a program is changed by: what it is without then. The order is that of nearness. In files it is text: `subgroupBarrier in a loop`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Change(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Kind {
+    /// Taken out wherever it stands in one kind of place.
+    Construct(Construct, Within),
+    /// Kept in an array.
+    Value,
+    /// Moved to the end of its iteration.
+    Exit,
+    /// Replaced by its operand wherever it stands in one kind of place.
+    Operation(&'static str, Within),
+    /// Off.
+    Optimisation(Optimisation),
+}
+
+/// A text names no change.
+#[derive(Debug, thiserror::Error)]
+#[error("'{0}' is nothing that a program can be without: 'subgroupBarrier in a loop' is")]
+pub struct UnknownChange(String);
+
+impl Change {
+    /// Every change, the nearest first.
+    fn all() -> impl Iterator<Item = Change> {
+        let within = |kind: fn(Construct, Within) -> Kind| {
+            Construct::all().flat_map(move |construct| Within::ALL.map(|place| kind(construct, place)))
+        };
+        let operations = operand::operations();
+        let operations = operations.into_iter().flat_map(|name| Within::ALL.map(|place| Kind::Operation(name, place)));
+        let kinds = within(Kind::Construct).chain([Kind::Value, Kind::Exit]).chain(operations);
+        kinds.chain(Optimisation::all().map(Kind::Optimisation)).map(Change)
+    }
+
+    /// Those that can be made in a case, the nearest first.
+    pub fn of(case: &Case) -> impl Iterator<Item = Change> + '_ {
+        Change::all().filter(|change| change.apply(case).is_some())
+    }
+
+    /// The changed case; `None` if there is nothing to change, or if it would not be valid.
+    pub fn apply(self, case: &Case) -> Option<Case> {
+        let mut changed = case.clone();
+        if let Kind::Optimisation(optimisation) = self.0 {
+            changed.variant = optimisation.off(&case.variant)?;
+            return Some(changed);
+        }
+        for function in &mut changed.program.functions {
+            match self.0 {
+                Kind::Construct(construct, place) => {
+                    construct.take_out(&mut function.body, place, Within::StraightCode)
+                }
+                Kind::Value => copy::copy_values(function),
+                Kind::Exit => exit::move_exits(function),
+                Kind::Operation(name, place) => operand::replace(function, name, place),
+                Kind::Optimisation(_) => {}
+            }
+        }
+        (changed.program != case.program && validate(&changed).is_ok()).then_some(changed)
+    }
+
+    /// True if it can say something of a failure without a result: a compiler that dies of a loop does so for many reasons, and any change of the
+    /// loop is enough.
+    pub fn tells_of_crashes(self) -> bool {
+        !matches!(self.0, Kind::Value | Kind::Exit)
+    }
+
+    /// True if nearly nothing but one bug goes away with it, whoever makes it.
+    pub fn tells_alone(self) -> bool {
+        matches!(self.0, Kind::Construct(..))
+    }
+
+    /// True if every expected value stays what it is.
+    fn keeps_values(self) -> bool {
+        !matches!(self.0, Kind::Operation(..))
+    }
+
+    fn is_optimisation(self) -> bool {
+        matches!(self.0, Kind::Optimisation(_))
+    }
+}
+
+/// True if a finding shows the bug whose minimal programs pass with these changes, by those that the finding passes with.
+///
+/// - A construct ([`Change::tells_alone`]) has to be among both, if one has any.
+/// - So do values that are used behind their loops, if no optimisation says that they are only what an optimiser gets wrong in them.
+/// - Else the changes of the program have to be the same: what makes the one pass and not the other says that they are two bugs. They have to be two at
+///   least, and one of them has to keep all values: operations around their operands alone are the way that a value goes, on which many
+///   bugs lie. Optimisations only separate: one pass has many bugs. The finding may pass without more of them, since a minimal program has only
+///   those passes that it needs.
+pub fn show_one_bug(finding: &BTreeSet<Change>, bug: &BTreeSet<Change>) -> bool {
+    if [finding, bug].into_iter().flatten().any(|change| change.tells_alone()) {
+        return finding.intersection(bug).any(|change| change.tells_alone());
+    }
+    if [finding, bug].into_iter().any(of_values) {
+        return [finding, bug].into_iter().all(of_values);
+    }
+    tell(bug) && of_program(finding).eq(of_program(bug)) && bug.is_subset(finding)
+}
+
+/// True if findings of a bug can be recognised by these changes.
+pub fn tell(changes: &BTreeSet<Change>) -> bool {
+    let keeps_values = |change: &Change| matches!(change.0, Kind::Value | Kind::Exit);
+    changes.iter().any(|change| change.tells_alone())
+        || of_values(changes)
+        || of_program(changes).count() > 1 && of_program(changes).any(keeps_values)
+}
+
+/// True if values used behind their loops are to blame, and nobody's optimisation.
+fn of_values(changes: &BTreeSet<Change>) -> bool {
+    changes.contains(&Change(Kind::Value)) && !changes.iter().any(|change| change.is_optimisation())
+}
+
+fn of_program(changes: &BTreeSet<Change>) -> impl Iterator<Item = &Change> {
+    changes.iter().filter(|change| !change.is_optimisation())
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Kind::Construct(construct, place) => write!(f, "{construct} {place}"),
+            Kind::Value => f.write_str("values used behind their loops, uncopied"),
+            Kind::Exit => f.write_str("exits before the end of an iteration"),
+            Kind::Operation(name, place) => write!(f, "{name} around its operand {place}"),
+            Kind::Optimisation(optimisation) => optimisation.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Change {
+    type Err = UnknownChange;
+
+    fn from_str(text: &str) -> Result<Change, UnknownChange> {
+        Change::all().find(|change| change.to_string() == text).ok_or_else(|| UnknownChange(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Change {
+    type Error = UnknownChange;
+
+    fn try_from(text: String) -> Result<Change, UnknownChange> {
+        text.parse()
+    }
+}
+
+impl From<Change> for String {
+    fn from(change: Change) -> String {
+        change.to_string()
+    }
+}
+
+/// True if the changed run compares what was wrong before: each wrong lane has to log it there, with the same expectation where the change
+/// leaves that as it is.
+pub fn still_compares(wrong: &Mismatch, change: Change, changed: &Account<'_>) -> bool {
+    wrong.lanes.iter().all(|lane| {
+        let id = InvocationId { group: wrong.group, index: lane.index };
+        let own = changed.lanes.iter().find(|own| own.invocation == id);
+        own.is_some_and(|own| expects(own, lane.entry, wrong, change, &lane.expected))
+    })
+}
+
+/// True if a lane has this entry. Words that were not compared before count for nothing; of those that several divisions of the lanes into
+/// tangles allow, any will do.
+fn expects(lane: &Lane, entry: usize, wrong: &Mismatch, change: Change, words: &[Option<u32>]) -> bool {
+    let Some(entry) = lane.entries.get(entry) else { return words.is_empty() && !lane.open_end };
+    let is_value = |at: usize| at > 0 && !change.keeps_values();
+    let is_same = |(at, (now, before)): (usize, (&Option<u32>, &Option<u32>))| {
+        // The first is the site.
+        before.is_none() || now == before || now.is_some() && (wrong.rule.is_some() || is_value(at))
+    };
+    entry.words.len() == words.len() && entry.words.iter().zip(words).enumerate().all(is_same)
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_program::control::SelectionControl;
+    use tangle_program::ops::BinaryOp;
+    use tangle_program::subgroup::TABLE;
+    use tangle_program::tree::{Block, Builtin, Expr, Stmt};
+
+    use super::*;
+
+    fn barrier() -> Stmt {
+        Stmt::SubgroupBarrier(TABLE.iter().find(|info| info.name == "subgroupBarrier").expect("it is in the table").op)
+    }
+
+    fn branch(then: Block) -> Stmt {
+        let cond = Expr::binary(BinaryOp::Lt, Expr::Builtin(Builtin::Lane), Expr::Uint(2));
+        Stmt::If { cond, then, otherwise: Vec::new(), control: SelectionControl::Flatten }
+    }
+
+    fn log() -> Stmt {
+        Stmt::Log { site: 1, values: vec![Expr::Builtin(Builtin::Lane)] }
+    }
+
+    fn case(body: Block) -> Case {
+        let mut case = Case::from_json(include_str!("../../../../corpus/vectors/V01.json")).expect("a case");
+        case.program.functions.last_mut().expect("main").body = body;
+        case
+    }
+
+    #[test]
+    fn one_construct_goes_in_one_kind_of_place() {
+        let both = case(vec![barrier(), branch(vec![barrier(), log()])]);
+        for (change, left) in [
+            ("subgroupBarrier in straight code", vec![branch(vec![barrier(), log()])]),
+            ("subgroupBarrier in an if", vec![barrier(), branch(vec![log()])]),
+        ] {
+            let changed = change.parse::<Change>().expect(change).apply(&both).expect("it stands there");
+            assert_eq!(changed.program.main().expect("main").body, left, "{change}");
+        }
+        let names: Vec<String> = Change::of(&both).map(String::from).collect();
+        assert_eq!(
+            names,
+            [
+                "subgroupBarrier in straight code",
+                "subgroupBarrier in an if",
+                "[[flatten]] in straight code",
+                "optimisation by the driver"
+            ],
+            "the nearest first"
+        );
+    }
+
+    #[test]
+    fn a_change_is_text_in_files() {
+        for change in Change::all() {
+            assert_eq!(change.to_string().parse::<Change>().ok(), Some(change));
+        }
+        for bad in ["", "subgroupBarrier", "subgroupAdd in a loop", "subgroupBarrier  in a loop"] {
+            assert!(bad.parse::<Change>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_valid_without_it_stays() {
+        assert_eq!(Change::of(&case(vec![log()])).filter(|change| !change.is_optimisation()).count(), 0);
+        let shared =
+            Case::from_json(include_str!("../../../../corpus/patterns/elect_then_broadcast.json")).expect("a case");
+        let names: Vec<String> = Change::of(&shared).map(String::from).collect();
+        assert!(!names.iter().any(|name| name.starts_with("barrier ")), "it would be a data race: {names:?}");
+        assert!(shared.to_json().contains("ControlBarrier"));
+    }
+
+    fn set(changes: &[&str]) -> BTreeSet<Change> {
+        changes.iter().map(|text| text.parse().expect(text)).collect()
+    }
+
+    /// The body of `main` with a change.
+    fn changed(change: &str, case: &Case) -> String {
+        let changed = change.parse::<Change>().expect(change).apply(case).expect("there is something to change");
+        let text = tangle_emit::source(&changed);
+        let main = text.split_once("void main()").expect("it has an entry point").1;
+        let words: Vec<&str> = main.split_whitespace().collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn the_program_is_changed_in_one_way() {
+        let scan = Case::from_json(include_str!("../../../../corpus/patterns/scan_by_loop.json")).expect("a case");
+        let own = tangle_emit::source(&scan);
+        assert!(own.contains("break;") && own.contains("subgroupMax("), "{own}");
+        let moved = changed("exits before the end of an iteration", &scan);
+        assert_eq!(moved.matches("break;").count(), 1, "{moved}");
+        assert!(moved.contains("= true; }") && moved.contains("break; } }"), "{moved}");
+        let replaced = changed("subgroupMax around its operand in a loop", &scan);
+        assert!(!replaced.contains("subgroupMax("), "{replaced}");
+        let copied = changed("values used behind their loops, uncopied", &scan);
+        assert!(copied.contains("& 1u]"), "{copied}");
+        for change in ["subgroupMax around its operand in a switch", "subgroupBallot around its operand in a loop"] {
+            assert!(change.parse::<Change>().expect(change).apply(&scan).is_none(), "{change}");
+        }
+        let variants = [
+            ("spirv-opt", "spirv-opt-O", Some("unoptimised")),
+            ("ccp of spirv-opt", "spirv-opt:ccp,loop-unroll", Some("spirv-opt:loop-unroll")),
+            ("ccp of spirv-opt", "spirv-opt:ccp", None),
+            ("ccp of spirv-opt", "unoptimised", None),
+            ("optimisation by the driver", "unoptimised", Some("driver-unoptimised")),
+            ("spirv-opt", "hlsl@dxc+spirv-opt-O", Some("hlsl@dxc")),
+        ];
+        for (change, variant, expected) in variants {
+            let case = Case { variant: variant.parse().expect(variant), ..scan.clone() };
+            let changed = change.parse::<Change>().expect(change).apply(&case);
+            assert_eq!(changed.map(|case| case.variant.to_string()).as_deref(), expected, "{change}, {variant}");
+        }
+    }
+
+    #[test]
+    fn broad_changes_tell_together_only() {
+        const BARRIER: &str = "subgroupBarrier in a loop";
+        const EXIT: &str = "exits before the end of an iteration";
+        const ADD: &str = "subgroupAdd around its operand in a loop";
+        const MAX: &str = "max around its operand in a loop";
+        const VALUE: &str = "values used behind their loops, uncopied";
+        const CCP: &str = "ccp of spirv-opt";
+        const ALL: &str = "spirv-opt";
+        for (finding, bug, is_one) in [
+            (&[BARRIER][..], &[BARRIER][..], true),
+            (&[BARRIER, EXIT, ADD], &[BARRIER], true),
+            // It has another reason, which is nearer.
+            (&[BARRIER, EXIT, ADD], &[EXIT, ADD], false),
+            (&[EXIT, ADD], &[BARRIER, EXIT, ADD], false),
+            (&[EXIT, ADD], &[EXIT, ADD], true),
+            (&[EXIT, ADD, MAX], &[EXIT, ADD], false),
+            (&[EXIT, ADD], &[EXIT, MAX], false),
+            // Programs of many bugs pass without one of these.
+            (&[EXIT], &[EXIT], false),
+            (&[ADD, MAX], &[ADD, MAX], false),
+            (&[CCP, ALL], &[CCP, ALL], false),
+            (&[EXIT, ADD, CCP, ALL], &[EXIT, ADD, CCP, ALL], true),
+            (&[EXIT, ADD, CCP, ALL], &[EXIT, ADD, ALL], true),
+            (&[EXIT, ADD, ALL], &[EXIT, ADD, CCP, ALL], false),
+            (&[VALUE, ADD], &[VALUE], true),
+            (&[VALUE, EXIT], &[VALUE, ADD], true),
+            (&[VALUE, ALL], &[VALUE], false),
+            (&[EXIT, ADD], &[VALUE, EXIT, ADD], false),
+            (&[], &[], false),
+        ] {
+            assert_eq!(show_one_bug(&set(finding), &set(bug)), is_one, "{finding:?}, {bug:?}");
+        }
+    }
+}
