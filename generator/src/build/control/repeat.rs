@@ -166,7 +166,9 @@ impl Builder<'_> {
         if !self.draw.percent(percent) {
             return None;
         }
-        let before = if self.draw.percent(30) { self.comma_part() } else { Vec::new() };
+        // What stands in the condition of a `do … while` loop is what comes seldomest of all.
+        let part = if form == LoopForm::DoWhile { 50 } else { 30 };
+        let before = if self.draw.percent(part) { self.comma_part() } else { Vec::new() };
         let mut cond = self.test_condition(decision);
         for _ in 0..2 {
             if self.outlook(&cond) != Outlook::Never {
