@@ -163,7 +163,9 @@ fn on_device(target: &Target, shared: &[Shared<'_>], cases: &[NamedCase], option
             continue;
         }
         let mut trouble = None;
-        let record = on_case(&target.name, shared.case, options, || {
+        // What is said of a result is said of the case as it ran.
+        let own = NamedCase { name: name.clone(), case: target.dressed(&shared.case.case).into_owned() };
+        let record = on_case(&target.name, &own, options, || {
             let conclusion = shared.run(target);
             if let Finish::NoWorker { reason } = &conclusion.finish {
                 trouble.get_or_insert_with(|| format!("device {}: {reason}", target.name));
