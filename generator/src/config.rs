@@ -64,6 +64,8 @@ pub struct Config {
     pub terminate: bool,
     /// Whether there are integer dot products (`shaderIntegerDotProduct`).
     pub dot_product: bool,
+    /// Whether there are remainders of negative numbers (`maintenance8`).
+    pub signed_remainders: bool,
     /// The classes of arrays of descriptors that may be indexed, by what differs between invocations, too (descriptor indexing).
     pub resources: BTreeSet<ResourceClass>,
     /// Whether workgroup sizes may be specialised from SPIR-V 1.6 on (`maintenance4`).
@@ -109,6 +111,7 @@ impl Default for Config {
             demote: true,
             terminate: true,
             dot_product: true,
+            signed_remainders: true,
             resources: ResourceClass::ALL.into(),
             local_size_id: true,
             spirv: SpirvVersion::ALL.into(),

@@ -220,6 +220,8 @@ constructs! {
     SaturatingSum,
     /// An integer dot product.
     DotProduct,
+    /// A remainder of numbers that may be negative.
+    SignedRemainder,
     /// `x ^ x`, `x & x` or `x | x`
     SameOperand,
     /// Two bitwise operators on three operands.
@@ -793,6 +795,7 @@ impl Counter<'_> {
             Intrinsic::Mix => Construct::Mix,
             Intrinsic::Any | Intrinsic::All => Construct::AnyOrAll,
             _ if op.is_dot() => Construct::DotProduct,
+            _ if op.is_signed_remainder() => Construct::SignedRemainder,
             _ if matches!(op.info().gives, Gives::Whole(_) | Gives::Parts(_)) => Construct::Pack,
             _ => return,
         });

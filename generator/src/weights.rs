@@ -144,8 +144,9 @@ impl Weights {
             _ => self.shared * 4,
         };
         self.vectors = match draw.below(8) {
-            0..=3 if self.vectors < MANY_VECTORS => 0,
-            7 => (self.vectors * 5).min(60),
+            0 | 1 if self.vectors < MANY_VECTORS => 0,
+            7 => (self.vectors * 14).min(60),
+            5 | 6 => (self.vectors * 6).min(40),
             _ => (self.vectors * 2).min(40),
         };
         self.attributes *= draw.pick(&[0, 0, 2, 5]);
@@ -165,16 +166,17 @@ impl Weights {
         rows().zip(chosen).for_each(|(row, weight)| self.ops[row] = weight);
     }
 
-    /// Half of the cases use more types: integers of all other sizes or of one, floats of all sizes or of 32 bits, or everything.
+    /// More than half of the cases use more types: integers of all other sizes or of one, floats of all sizes or of 32 bits, or everything.
     fn extend(&mut self, draw: &mut Draw<'_>) {
         let kind = draw.below(16);
         let size = draw.pick(&[8, 16, 64]);
         for scalar in &Scalar::ALL[3..] {
             self.scalars[*scalar as usize] = match (kind, scalar.is_float()) {
-                (8 | 9, false) | (15, _) => 3,
+                (8 | 9, false) => 3,
+                (6 | 7 | 14 | 15, _) => 4,
                 (10 | 11, false) if scalar.size() == size => 8,
                 (12, true) => 7,
-                (13 | 14, true) if *scalar == Scalar::Float => 14,
+                (13, true) if *scalar == Scalar::Float => 14,
                 _ => 0,
             };
         }
@@ -186,7 +188,8 @@ const fn op_weights() -> [u32; TABLE.len()] {
     let mut weights = [6; TABLE.len()];
     let mut row = 0;
     while row < weights.len() {
-        if TABLE[row].op.fold().is_some() {
+        // Those on partitions need one, and not every place has it.
+        if TABLE[row].op.fold().is_some() && !matches!(TABLE[row].category, Category::Partitioned) {
             weights[row] = 4;
         }
         row += 1;

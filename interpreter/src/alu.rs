@@ -71,13 +71,20 @@ pub(crate) fn int2(op: Int2, w: u8, x: u64, y: u64) -> Result<u64, Fault> {
         Int2::UDiv | Int2::UMod if y == 0 => return Err(Fault::Behaviour(Rule::Division)),
         Int2::UDiv => x / y,
         Int2::UMod => x % y,
-        Int2::SDiv | Int2::SRem | Int2::SMod if sy == 0 || (sy == -1 && sx == signed(1 << (w - 1), w)) => {
+        Int2::SDiv | Int2::SRem | Int2::SMod | Int2::SRemAny | Int2::SModAny
+            if sy == 0 || (sy == -1 && sx == signed(1 << (w - 1), w)) =>
+        {
             return Err(Fault::Behaviour(Rule::Division));
         }
         Int2::SDiv => sx.wrapping_div(sy) as u64,
-        // "If either operand is negative the result is undefined" (Vulkan, without maintenance8: VUID-RuntimeSpirv-OpSRem).
+        // "if either operand to OpSRem and OpSMod instructions is negative the result is poison" (Vulkan, Precision of Individual Operations,
+        // without maintenance8).
         Int2::SRem | Int2::SMod if sx < 0 || sy < 0 => return Err(Fault::Value(Why::Operands)),
-        Int2::SRem | Int2::SMod => (sx % sy) as u64,
+        // "the result is the remainder r of Operand 1 divided by Operand 2 where if r ≠ 0, the sign of r is the same as the sign of Operand 1"
+        // (OpSRem).
+        Int2::SRem | Int2::SMod | Int2::SRemAny => (sx % sy) as u64,
+        // The same with "the sign of Operand 2" (OpSMod): what is left over when the quotient is rounded down.
+        Int2::SModAny => sx.wrapping_sub(sy.wrapping_mul(floor_div(sx, sy))) as u64,
         // "The resulting value is undefined if Shift is greater than or equal to the bit width" (§3.52.14).
         Int2::ShiftLeft | Int2::ShiftRightLogical | Int2::ShiftRightArithmetic if y >= u64::from(w) => {
             return Err(Fault::Value(Why::Operands));
@@ -108,6 +115,14 @@ pub(crate) fn int2(op: Int2, w: u8, x: u64, y: u64) -> Result<u64, Fault> {
         Int2::SMulHigh => ((i128::from(sx) * i128::from(sy)) >> w) as u64,
     };
     Ok(value & mask(w))
+}
+
+/// The quotient of two numbers that have one, rounded down.
+fn floor_div(x: i64, y: i64) -> i64 {
+    let quotient = i128::from(x).div_euclid(i128::from(y));
+    let rest = i128::from(x) - quotient * i128::from(y);
+    // Euclid's rest is never negative: a negative divisor takes one more.
+    (quotient - i128::from(y < 0 && rest > 0)) as i64
 }
 
 /// `OpBitFieldInsert`.

@@ -50,8 +50,12 @@ pub(crate) enum Int2 {
     UDiv,
     SDiv,
     UMod,
+    /// Undefined for negative operands, as [`Int2::SMod`] is.
     SRem,
     SMod,
+    /// Defined for negative operands.
+    SRemAny,
+    SModAny,
     ShiftLeft,
     ShiftRightLogical,
     ShiftRightArithmetic,

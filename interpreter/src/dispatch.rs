@@ -20,6 +20,9 @@ pub struct PipelineOptions {
     /// Several invocations may store one value to a location without any order: that is no data race for once. Such shaders are common, and what
     /// they leave is the same on every device; the specification makes no such exception.
     pub equal_stores: bool,
+    /// Operands of `OpSRem` and `OpSMod` may be negative, as SPIR-V defines them (the feature `maintenance8`); otherwise such a remainder is
+    /// undefined.
+    pub signed_remainders: bool,
 }
 
 /// Where one invocation sits.

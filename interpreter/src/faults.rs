@@ -77,6 +77,7 @@ faults! {
     // Arithmetic.
     ZeroExtension: "signed conversions extend by zeros",
     ArithmeticShiftIsLogical: "an arithmetic shift brings in zeros",
+    ModuloIsRemainder: "OpSMod has the sign of the dividend",
     SignedLessIsUnsigned: "a signed comparison is unsigned",
     LessIsLessEqual: "OpULessThan holds for equal operands",
     MinIsMax: "UMin is UMax",

@@ -393,6 +393,11 @@ fn intrinsic(op: Intrinsic, first: &ExprInfo, arg: impl Fn(usize) -> Interval) -
                 [x.lo * arg(1).lo, x.lo * arg(1).hi, x.hi * arg(1).lo, x.hi * arg(1).hi].map(|x| Some(x >> 32));
             Interval::around(corners, scalar)
         }
+        Intrinsic::SignedRem => {
+            let most = (arg(1).lo.abs().max(arg(1).hi.abs()) - 1).max(0);
+            Interval::new(x.lo.clamp(-most, 0), x.hi.clamp(0, most))
+        }
+        Intrinsic::SignedMod => Interval::new((arg(1).lo + 1).min(0), (arg(1).hi - 1).max(0)),
         Intrinsic::AddCarry | Intrinsic::SubBorrow => Interval::new(0, 1),
         Intrinsic::Mix => x.hull(arg(1)),
         Intrinsic::Any | Intrinsic::All => Interval::all(Scalar::Bool),
@@ -569,6 +574,11 @@ mod tests {
             (intrinsic(Intrinsic::Expect, &[low(U, 5), Uint(9)]), (0, 5)),
             (intrinsic(Intrinsic::MulHigh, &[U, Uint(16)]), (0, 15)),
             (intrinsic(Intrinsic::MulHigh, &[I, small(I)]), (-4, 3)),
+            (intrinsic(Intrinsic::SignedRem, &[I, Int(3)]), (-2, 2)),
+            (intrinsic(Intrinsic::SignedRem, &[I, Int(-3)]), (-2, 2)),
+            (intrinsic(Intrinsic::SignedRem, &[Int(-1), Int(-3)]), (-1, 0)),
+            (intrinsic(Intrinsic::SignedMod, &[I, Int(3)]), (0, 2)),
+            (intrinsic(Intrinsic::SignedMod, &[I, Int(-3)]), (-2, 0)),
             (intrinsic(Intrinsic::AddCarry, &[U, U]), (0, 1)),
             (intrinsic(Intrinsic::Mix, &[low(U, 3), Uint(9), Expr::Bool(true)]), (0, 9)),
             (intrinsic(Intrinsic::Unpack8, &[U]), (0, 255)),

@@ -72,7 +72,8 @@ fn expr(random: &mut Random, scalar: Scalar, depth: usize) -> Expr {
             let op = random.pick(&Intrinsic::ALL);
             let info = op.info();
             // Those that give int, or take only some types, do not fit everywhere.
-            let scalar = if info.takes == Operand::Signed { scalar.signed() } else { scalar };
+            let is_signed = matches!(info.takes, Operand::Signed | Operand::SignedInteger);
+            let scalar = if is_signed { scalar.signed() } else { scalar };
             let mut args: Vec<Expr> = (0..info.values).map(|_| of(random, scalar)).collect();
             args.extend((0..info.offsets).map(|_| Expr::Int(random.below(17) as i32)));
             args.extend((0..info.bools).map(|_| of(random, Scalar::Bool)));

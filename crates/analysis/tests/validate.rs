@@ -475,6 +475,14 @@ fn guarded_operands() {
             ".binary[2]",
             "may be -1, while the dividend may be the least int",
         ),
+        (1, r#"{"ext_inst": ["SRem", [{"i32": 1}, {"var": 1}]]}"#, ".ext_inst[1][1]", "divides, but may be 0"),
+        (
+            1,
+            r#"{"ext_inst": ["SMod", [{"var": 1}, {"binary": ["|", {"var": 1}, {"int": 1}]}]]}"#,
+            ".ext_inst[1][1]",
+            "may be -1, while the dividend may be the least int",
+        ),
+        (2, r#"{"ext_inst": ["SMod", [{"u32": 1}, {"u32": 1}]]}"#, ".ext_inst", "SMod does not take (u32, u32)"),
         (
             1,
             &format!(r#"{{"binary": ["%", {num}, {{"int": 3}}]}}"#),

@@ -388,6 +388,7 @@ impl Capabilities {
                 .collect(),
             expect_assume: has(Feature::ExpectAssume),
             dot_product: has(Feature::IntegerDotProduct),
+            signed_remainders: has(Feature::Maintenance8),
             resources: ResourceClass::ALL
                 .into_iter()
                 .filter(|&class| self.has_all(for_resource(class)) && self.has_room_for(class))

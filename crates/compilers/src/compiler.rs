@@ -89,6 +89,7 @@ impl Compiler {
                 Feature::SubgroupRotateClustered,
                 Feature::QuadControl,
                 Feature::Maintenance4,
+                Feature::Maintenance8,
                 Feature::ExpectAssume,
                 Feature::IntegerDotProduct,
                 Feature::ShaderInt8,

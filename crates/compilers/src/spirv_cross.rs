@@ -19,7 +19,8 @@ pub(crate) const GLSL: Compiler = Compiler {
     promise: Tier::Plain,
     least_spirv: SpirvVersion::V1_3,
     // "Invalid group operation." is what it says of partitioned operations; subgroup operations on integers of 8, 16 and 64 bits miss their
-    // extension in what it prints. The execution modes of derivative groups are lost in it without a word.
+    // extension in what it prints. The execution modes of derivative groups are lost in it without a word. GLSL has no operator for remainders
+    // of negative numbers.
     lacks_features: &[
         Feature::ComputeDerivativeGroupQuads,
         Feature::ComputeDerivativeGroupLinear,
@@ -27,6 +28,7 @@ pub(crate) const GLSL: Compiler = Compiler {
         Feature::QuadControl,
         Feature::ExpectAssume,
         Feature::IntegerDotProduct,
+        Feature::Maintenance8,
         Feature::ShaderInt8,
         Feature::ShaderInt16,
         Feature::ShaderInt64,

@@ -80,6 +80,8 @@ pub(crate) struct Uses {
     pub(crate) hints: bool,
     /// Integer dot products.
     pub(crate) dots: bool,
+    /// Instructions of SPIR-V that are functions of the shader.
+    pub(crate) instructions: bool,
     /// Bit `class as u8`: an array of descriptors.
     pub(crate) resources: u8,
     /// A non-uniform index of one.
@@ -106,6 +108,7 @@ impl Uses {
             attributes: self.attributes | other.attributes,
             hints: self.hints | other.hints,
             dots: self.dots | other.dots,
+            instructions: self.instructions | other.instructions,
             resources: self.resources | other.resources,
             non_uniform: self.non_uniform | other.non_uniform,
             ballots: self.ballots | other.ballots,
@@ -290,7 +293,8 @@ impl Planner<'_> {
             }
             Expr::Intrinsic(Intrinsic::Expect, _) => self.uses.hints = true,
             Expr::Intrinsic(op, _) if op.is_dot() => self.uses.dots = true,
-            Expr::Intrinsic(op @ (Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow), args) => {
+            Expr::Intrinsic(op, args) if has_helper(*op) => {
+                self.uses.instructions |= op.is_signed_remainder();
                 let ty = args.first().and_then(|arg| arg.ty(self.function));
                 self.helpers.extend(ty.map(|ty| (Helper::Of(*op), ty)));
             }
@@ -329,6 +333,11 @@ impl Planner<'_> {
         }
         expr.operands().for_each(|operand| self.expr(operand));
     }
+}
+
+/// True for the built-in functions that a shader has a function of its own for, in some language.
+const fn has_helper(op: Intrinsic) -> bool {
+    matches!(op, Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow) || op.is_signed_remainder()
 }
 
 /// Words of a log entry besides the site. A valid one has at most [`MAX_ENTRY_WORDS`].

@@ -443,6 +443,16 @@ features! {
         asked_by: &[Ask::EntryPoint("specialised workgroup sizes with SPIR-V 1.6", is_local_size_id)],
         spirv: Spirv::execution_mode(&[ExecutionMode::LocalSizeId]),
     }
+    /// Remainders of negative numbers: `OpSRem` and `OpSMod` as SPIR-V defines them (rule N13). The structure is newer than ash 0.38.
+    Maintenance8 = "maintenance8" in Vulkan::Member(Member {
+        structure: 1_000_574_000,
+        index: 0,
+        origin: Origin::extension(c"VK_KHR_maintenance8"),
+    }), {
+        asked_by: &[Ask::Expression("remainders of negative numbers", |expr| {
+            matches!(expr, Expr::Intrinsic(op, _) if op.is_signed_remainder())
+        })],
+    }
     /// `OpExpectKHR` and `OpAssumeTrueKHR`.
     ExpectAssume = "shaderExpectAssume"
         in member!(

@@ -164,27 +164,39 @@ fn computed_rules(program: &Program, is_float: bool) -> Vec<Rule> {
         );
         return vec![own, exact.numbered([('F', 1), ('F', 2)])];
     }
-    if !has_arithmetic(program) {
-        return vec![own];
+    let mut rules = vec![own];
+    if contains(program, is_arithmetic) {
+        let wraps = Rule::quoted(
+            "SPIR-V 1.6 rev 6, Arithmetic Instructions, OpIAdd",
+            "The resulting value equals the low-order N bits of the correct result R, where N is the component width and R is computed with \
+             enough precision to avoid overflow and underflow.",
+            "So integers wrap around, in differences and products, too; comparisons, selections and bitwise operations are exact.",
+        );
+        rules.push(wraps.numbered([('N', 1)]));
     }
-    let wraps = Rule::quoted(
-        "SPIR-V 1.6 rev 6, Arithmetic Instructions, OpIAdd",
-        "The resulting value equals the low-order N bits of the correct result R, where N is the component width and R is computed with \
-         enough precision to avoid overflow and underflow.",
-        "So integers wrap around, in differences and products, too; comparisons, selections and bitwise operations are exact.",
-    );
-    vec![own, wraps.numbered([('N', 1)])]
+    if contains(program, |expr| matches!(expr, Expr::Intrinsic(op, _) if op.is_signed_remainder())) {
+        let remainder = Rule::quoted(
+            "SPIR-V 1.6 rev 6, Arithmetic Instructions, OpSRem",
+            "the result is the remainder r of Operand 1 divided by Operand 2 where if r ≠ 0, the sign of r is the same as the sign of \
+             Operand 1.",
+            "OpSMod gives that of the sign of Operand 2. The device has maintenance8, so that operands may be negative.",
+        );
+        rules.push(remainder.numbered([('N', 13)]));
+    }
+    rules
 }
 
-/// True if the program adds, subtracts, multiplies or negates, other than to count the rounds of a loop.
-fn has_arithmetic(program: &Program) -> bool {
-    let is_arithmetic = |expr: &Expr| {
-        matches!(expr, Expr::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..) | Expr::Unary(UnaryOp::Neg, _))
-    };
+/// It adds, subtracts, multiplies or negates.
+fn is_arithmetic(expr: &Expr) -> bool {
+    matches!(expr, Expr::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..) | Expr::Unary(UnaryOp::Neg, _))
+}
+
+/// True if the program has such an expression, other than to count the rounds of a loop.
+fn contains(program: &Program, is_it: impl Fn(&Expr) -> bool) -> bool {
     let mut found = false;
     for function in &program.functions {
         walk_block(&function.body, &mut |stmt| {
-            found |= stmt.direct_exprs().any(|expr| expr.any(&mut |expr| is_arithmetic(expr)));
+            found |= stmt.direct_exprs().any(|expr| expr.any(&mut |expr| is_it(expr)));
         });
     }
     found

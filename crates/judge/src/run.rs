@@ -86,6 +86,7 @@ impl Inputs {
             descriptors,
             tier: self.tier,
             equal_stores: self.equal_stores,
+            signed_remainders: false,
         }
     }
 }

@@ -77,8 +77,8 @@ fn relatives(expr: &Expr) -> Vec<Expr> {
         }
         Expr::Intrinsic(op, args) => {
             let shape = |op: Intrinsic| (op.info().values, op.info().offsets, op.info().bools, op.info().gives);
-            // The device may lack what a hint and a dot product need.
-            let is_sure = |op: Intrinsic| op != Intrinsic::Expect && !op.is_dot();
+            // The device may lack what these need.
+            let is_sure = |op: Intrinsic| op != Intrinsic::Expect && !op.is_dot() && !op.is_signed_remainder();
             let same = |other: &Intrinsic| *other != *op && is_sure(*other) && shape(*other) == shape(*op);
             Intrinsic::ALL.into_iter().filter(same).map(|op| Expr::Intrinsic(op, args.clone())).collect()
         }

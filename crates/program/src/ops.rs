@@ -16,8 +16,8 @@ use crate::float;
 use crate::types::{Scalar, Type};
 pub use arithmetic::Undefined;
 use arithmetic::{
-    amount, bitfield_extract, bitfield_insert, cut, dot, field_fits, from_int, int, less, max, min, undefined_quotient,
-    undefined_remainder, undefined_shift, value,
+    amount, bitfield_extract, bitfield_insert, cut, dot, field_fits, from_int, int, less, max, min, modulo,
+    undefined_quotient, undefined_remainder, undefined_shift, unless, value,
 };
 
 /// Declares an enumeration with its rows. A name is that of the SPIR-V instruction without the kind of its operands (`OpSNegate` and
@@ -52,6 +52,8 @@ pub enum Operand {
     Signed,
     /// Integers of any width.
     Integer,
+    /// Those with a sign.
+    SignedInteger,
     /// int and uint.
     Word,
     /// Floats of any width.
@@ -73,6 +75,7 @@ impl Operand {
             Operand::Number => !matches!(scalar, Scalar::Bool),
             Operand::Signed => scalar.is_signed() || scalar.is_float(),
             Operand::Integer => scalar.is_integer(),
+            Operand::SignedInteger => scalar.is_signed(),
             Operand::Word => scalar.is_word(),
             Operand::Float => scalar.is_float(),
             Operand::Discrete => !scalar.is_float(),
@@ -329,8 +332,8 @@ pub struct IntrinsicInfo {
     bits: fn(Scalar, &[u64]) -> u64,
     /// The same for floats.
     floats: fn(&[f64]) -> f64,
-    /// For which integers it is defined.
-    defined: fn(Scalar, &[u64]) -> bool,
+    /// What is undefined for some integers.
+    undefined: fn(Scalar, &[u64]) -> Option<Undefined>,
 }
 
 /// A function of one number; floats do not have it.
@@ -344,7 +347,7 @@ const NUMBER: IntrinsicInfo = IntrinsicInfo {
     only_scalars: false,
     bits: |_, x| x[0],
     floats: |x| x[0],
-    defined: |_, _| true,
+    undefined: |_, _| None,
 };
 
 const SIGNED: IntrinsicInfo = IntrinsicInfo { takes: Operand::Signed, ..NUMBER };
@@ -352,6 +355,12 @@ const WORD: IntrinsicInfo = IntrinsicInfo { takes: Operand::Word, ..NUMBER };
 const FLOAT: IntrinsicInfo = IntrinsicInfo { takes: Operand::Float, ..NUMBER };
 const CARRY: IntrinsicInfo = IntrinsicInfo { values: 2, takes: Operand::Uint, ..NUMBER };
 const BYTES: IntrinsicInfo = IntrinsicInfo { only_scalars: true, ..WORD };
+const REMAINDER: IntrinsicInfo = IntrinsicInfo {
+    values: 2,
+    takes: Operand::SignedInteger,
+    undefined: |scalar, x| undefined_quotient(scalar, x[0], x[1]),
+    ..NUMBER
+};
 const BOOLS: IntrinsicInfo = IntrinsicInfo { takes: Operand::Bool, gives: Gives::Bool, ..NUMBER };
 
 /// An integer of so many bits from a vector.
@@ -442,14 +451,14 @@ operators! {
             values: 3,
             bits: |scalar, x| min(scalar, max(scalar, x[0], x[1]), x[2]),
             floats: |x| x[0].max(x[1]).min(x[2]),
-            defined: |scalar, x| !less(scalar, x[2], x[1]),
+            undefined: |scalar, x| unless(!less(scalar, x[2], x[1])),
             ..NUMBER
         },
         /// `abs(x)` on signed integers and floats; the least integer is avoided (docs/rules.md, section N).
         Abs = "Abs", "abs": IntrinsicInfo {
             bits: |scalar, x| cut(scalar, value(scalar, x[0]).wrapping_abs()),
             floats: |x| x[0].abs(),
-            defined: |scalar, x| value(scalar, x[0]) != scalar.least(),
+            undefined: |scalar, x| unless(value(scalar, x[0]) != scalar.least()),
             ..SIGNED
         },
         /// `sign(x)` on signed integers and floats.
@@ -462,7 +471,7 @@ operators! {
         BitfieldExtract = "BitFieldExtract", "bitfieldExtract": IntrinsicInfo {
             offsets: 2,
             bits: |scalar, x| bitfield_extract(scalar.is_signed(), x[0], x[1], x[2]),
-            defined: |_, x| field_fits(x[1], x[2]),
+            undefined: |_, x| unless(field_fits(x[1], x[2])),
             ..WORD
         },
         /// `bitfieldInsert(base, insert, int offset, int bits)`; same condition.
@@ -470,7 +479,7 @@ operators! {
             values: 2,
             offsets: 2,
             bits: |_, x| bitfield_insert(x[0], x[1], x[2], x[3]),
-            defined: |_, x| field_fits(x[2], x[3]),
+            undefined: |_, x| unless(field_fits(x[2], x[3])),
             ..WORD
         },
         /// `bitfieldReverse(x)`
@@ -518,6 +527,16 @@ operators! {
         AddCarry = "IAddCarry", "uaddCarry": IntrinsicInfo { bits: |_, x| x[0].wrapping_add(x[1]) >> 32, ..CARRY },
         /// What `usubBorrow(x, y)` borrows: 1 if `x < y`, else 0.
         SubBorrow = "ISubBorrow", "usubBorrow": IntrinsicInfo { bits: |_, x| u64::from(x[0] < x[1]), ..CARRY },
+        /// The remainder of `x / y` with the sign of `x` (`OpSRem`, rule N13). By 0, and of the least number by -1: undefined behaviour.
+        SignedRem = "SRem", "sRem": IntrinsicInfo {
+            bits: |scalar, x| cut(scalar, value(scalar, x[0]).checked_rem(value(scalar, x[1])).unwrap_or(0)),
+            ..REMAINDER
+        },
+        /// The remainder with the sign of `y` (`OpSMod`, rule N13), with the same condition.
+        SignedMod = "SMod", "sMod": IntrinsicInfo {
+            bits: |scalar, x| cut(scalar, modulo(value(scalar, x[0]), value(scalar, x[1]))),
+            ..REMAINDER
+        },
         /// `dotPacked4x8EXT(x, y)`: the sum of the products of the four bytes of two words, signed in an int
         /// (SPV_KHR_integer_dot_product).
         Dot = "DotPacked4x8", "dotPacked4x8":
@@ -565,6 +584,11 @@ impl Intrinsic {
     pub const fn is_dot(self) -> bool {
         matches!(self, Intrinsic::Dot | Intrinsic::DotAccSat)
     }
+
+    /// True for the remainders of numbers that may be negative, which a device may lack.
+    pub const fn is_signed_remainder(self) -> bool {
+        matches!(self, Intrinsic::SignedRem | Intrinsic::SignedMod)
+    }
 }
 
 /// `op x` for a whole column of a scalar type.
@@ -606,8 +630,7 @@ pub fn intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
 /// What is undefined about the intrinsic for one lane.
 pub fn intrinsic_undefined(op: Intrinsic, scalar: Scalar, args: &[u64]) -> Option<Undefined> {
     // `tangle_analysis::validate` sees to the bounds of a clamp of floats.
-    let defined = scalar.is_float() || (op.info().defined)(scalar, args);
-    (!defined).then_some(Undefined::Value)
+    if scalar.is_float() { None } else { (op.info().undefined)(scalar, args) }
 }
 
 /// `to(x)` for one lane (GLSL 4.60 §5.4.1, GL_EXT_shader_explicit_arithmetic_types): integers keep the low bits; wider ones take the

@@ -176,12 +176,17 @@ impl Builder<'_> {
             Link::Max => Expr::Intrinsic(Intrinsic::Max, vec![x, self.near(scalar)]),
             Link::Neg => Expr::unary(UnaryOp::Neg, x),
             Link::Not => Expr::unary(UnaryOp::BitNot, x),
-            // Neither 0 nor -1; only what has no sign meets `%` (docs/rules.md, section N).
+            // Neither 0 nor -1; only what has no sign meets `%` (rule N3).
             Link::Quotient if scalar.is_signed() && self.draw.percent(25) => {
                 bin(Div, x, Expr::unary(UnaryOp::Neg, number(scalar, self.draw.pick(&[3, 2, 7, 10]))))
             }
             Link::Quotient => bin(Div, x, number(scalar, self.draw.pick(&[3, 2, 5, 7, 10, 16, 100]))),
             Link::Remainder if !scalar.is_signed() => bin(Mod, x, number(scalar, self.draw.pick(&[3, 5, 8, 7, 10]))),
+            Link::Remainder if self.config.signed_remainders && self.draw.percent(60) => {
+                let divisor = number(scalar, self.draw.pick(&[3, 2, 8, 5, 7, 10, 16]));
+                let divisor = if self.draw.percent(40) { Expr::unary(UnaryOp::Neg, divisor) } else { divisor };
+                Expr::Intrinsic(self.signed_remainder(), vec![x, divisor])
+            }
             Link::Remainder => bin(Div, x, number(scalar, self.draw.range(2, 126))),
             Link::Choice => {
                 let cond = bin(Lt, x.clone(), self.near(scalar));

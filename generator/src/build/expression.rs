@@ -277,11 +277,20 @@ impl Builder<'_> {
             };
             return bin(op, lhs, rhs);
         }
-        // Signed: the divisor is 1 to 8, and nothing negative meets `%` (docs/rules.md, section N).
+        // Signed: the divisor is 1 to 8, and nothing negative meets `%` (rule N3).
+        let divisor = bin(BinaryOp::BitAnd, self.varying(scalar, want.defined()), number(scalar, 7));
+        let divisor = bin(BinaryOp::Add, divisor, number(scalar, 1));
+        if op == BinaryOp::Mod && self.config.signed_remainders && self.draw.percent(60) {
+            return Expr::Intrinsic(self.signed_remainder(), vec![lhs, divisor]);
+        }
         let positive = 0xFFFF.min(scalar.bits() >> 1) as u32;
         let lhs = if op == BinaryOp::Mod { bin(BinaryOp::BitAnd, lhs, number(scalar, positive)) } else { lhs };
-        let divisor = bin(BinaryOp::BitAnd, self.varying(scalar, want.defined()), number(scalar, 7));
-        bin(op, lhs, bin(BinaryOp::Add, divisor, number(scalar, 1)))
+        bin(op, lhs, divisor)
+    }
+
+    /// With the sign of the one operand or of the other.
+    pub(crate) fn signed_remainder(&mut self) -> Intrinsic {
+        self.draw.pick(&[Intrinsic::SignedRem, Intrinsic::SignedMod])
     }
 
     fn intrinsic(&mut self, scalar: Scalar, want: Want) -> Expr {
@@ -345,7 +354,7 @@ impl Builder<'_> {
     }
 
     /// Offset and width of a bit field within 32 bits.
-    fn field(&mut self, want: Want) -> (Expr, Expr) {
+    pub(crate) fn field(&mut self, want: Want) -> (Expr, Expr) {
         let part = |b: &mut Self| match b.draw.below(3) {
             0 => Expr::Int(b.draw.below(17) as i32),
             _ => bin(BinaryOp::BitAnd, b.varying(Scalar::Int, Want { depth: 0, ..want.defined() }), Expr::Int(15)),
@@ -505,24 +514,7 @@ impl Builder<'_> {
                 let chosen = self.chosen(ty, want);
                 self.fitted(chosen, ty, want.class)
             }
-            4 | 5 if want.depth > 0 && ty.scalar != Scalar::Bool => {
-                let op = match ty.scalar.is_float() {
-                    true => self.draw.pick(&[BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul]),
-                    false => self.draw.pick(&[
-                        BinaryOp::BitAnd,
-                        BinaryOp::BitXor,
-                        BinaryOp::Add,
-                        BinaryOp::BitOr,
-                        BinaryOp::Mul,
-                    ]),
-                };
-                let lhs = self.vector(ty, want.deeper());
-                let rhs = match self.vector(ty, want.deeper()) {
-                    rhs if rhs == lhs => self.components(ty, want),
-                    rhs => rhs,
-                };
-                self.fitted(bin(op, lhs, rhs), ty, want.class)
-            }
+            4 | 5 if want.depth > 0 && ty.scalar != Scalar::Bool => self.operated(ty, want),
             _ => self.components(ty, want),
         }
     }

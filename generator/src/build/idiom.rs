@@ -404,6 +404,9 @@ fn quotient(b: &mut Builder<'_>, scalar: Scalar, want: Want) -> Expr {
             1 => Expr::unary(UnaryOp::Neg, bin(BitOr, b.sure(scalar, want), number(scalar, 1))),
             _ => bin(BitOr, b.sure(scalar, want), number(scalar, b.draw.pick(&[1, 1, 2, 5]))),
         };
+        if b.config.signed_remainders && b.draw.percent(40) {
+            return call(b.signed_remainder(), [half, divisor]);
+        }
         let quotient = bin(Div, half.clone(), divisor.clone());
         // What is left over.
         return if b.draw.percent(40) { bin(Sub, half, bin(Mul, quotient, divisor)) } else { quotient };

@@ -24,6 +24,7 @@ mod series;
 mod statement;
 mod template;
 mod term;
+mod vector;
 
 use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin};
 use tangle_program::subgroup::TABLE;

@@ -3,7 +3,6 @@
 use rspirv::dr::{self, Operand};
 use rspirv::spirv::Op as Opcode;
 
-use super::instructions::int2_of;
 use super::{Decoder, TEMP, invalid};
 use crate::alu;
 use crate::code::*;
@@ -112,7 +111,7 @@ impl Decoder<'_> {
                         0
                     })
                 }),
-                _ => match int2_of(*opcode) {
+                _ => match self.int2_of(*opcode) {
                     Some(op) => match (at(0)?, at(1)?) {
                         (Some(x), Some(y)) => alu::int2(op, w, x, y).ok(),
                         _ => None,

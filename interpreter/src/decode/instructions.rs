@@ -96,10 +96,19 @@ impl Decoder<'_> {
         self.define(id, ty, cells)
     }
 
+    /// The operation on two integers or bools that an instruction is.
+    pub(super) fn int2_of(&self, opcode: Opcode) -> Option<Int2> {
+        match (int2_of(opcode)?, self.options.signed_remainders) {
+            (Int2::SRem, true) => Some(Int2::SRemAny),
+            (Int2::SMod, true) => Some(Int2::SModAny),
+            (op, _) => Some(op),
+        }
+    }
+
     fn compute(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         use Opcode as O;
         let opcode = inst.class.opcode;
-        if let Some(op) = int2_of(opcode) {
+        if let Some(op) = self.int2_of(opcode) {
             return self.int2_instruction(inst, op);
         }
         if let Some((op, unordered)) = float_compare_of(opcode) {
@@ -574,7 +583,7 @@ fn is_atomic(opcode: Opcode) -> bool {
     super::memory::atomic_of(opcode).is_some()
 }
 
-pub(super) fn int2_of(opcode: Opcode) -> Option<Int2> {
+fn int2_of(opcode: Opcode) -> Option<Int2> {
     use Opcode as O;
     Some(match opcode {
         O::IAdd => Int2::Add,

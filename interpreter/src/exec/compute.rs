@@ -356,7 +356,7 @@ impl Machine<'_> {
 
     fn int2(&mut self, inst: &Inst, op: Int2, w: u8) -> Result<(), Stop> {
         each_operation!(self, inst, op, w,
-            Add Sub Mul UDiv SDiv UMod SRem SMod ShiftLeft ShiftRightLogical ShiftRightArithmetic And Or Xor
+            Add Sub Mul UDiv SDiv UMod SRem SMod SRemAny SModAny ShiftLeft ShiftRightLogical ShiftRightArithmetic And Or Xor
             Equal NotEqual ULess ULessEqual UGreater UGreaterEqual SLess SLessEqual SGreater SGreaterEqual
             UMin UMax SMin SMax AddCarry SubBorrow UMulHigh SMulHigh
         )
@@ -370,6 +370,7 @@ impl Machine<'_> {
             (Some(Planted::LessIsLessEqual), Int2::ULess) => Int2::ULessEqual,
             (Some(Planted::MinIsMax), Int2::UMin) => Int2::UMax,
             (Some(Planted::SubIsAdd), Int2::Sub) => Int2::Add,
+            (Some(Planted::ModuloIsRemainder), Int2::SModAny) => Int2::SRemAny,
             (_, op) => op,
         }
     }

@@ -128,7 +128,12 @@ pub fn dispatch(case: &Case, lane_map: LaneMap) -> Dispatch {
 
 pub fn options(case: &Case) -> PipelineOptions {
     let specialization = case.specialization().into_iter().map(|(id, value)| (id, u64::from(value))).collect();
-    PipelineOptions { specialization, tier: Some(tier(case.tier)), ..PipelineOptions::default() }
+    PipelineOptions {
+        specialization,
+        tier: Some(tier(case.tier)),
+        signed_remainders: true,
+        ..PipelineOptions::default()
+    }
 }
 
 /// Runs the module of a case; `None` if whether its behaviour is undefined is open.

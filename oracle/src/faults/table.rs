@@ -749,6 +749,16 @@ faults! {
         Intrinsic::AddCarry => (Intrinsic::SubBorrow, scalar),
         _ => (op, scalar),
     }),
+    /// A remainder that has the sign of the divisor has that of the dividend.
+    ModuloIsRemainder => Hook::Intrinsic(|op, scalar| match op {
+        Intrinsic::SignedMod => (Intrinsic::SignedRem, scalar),
+        _ => (op, scalar),
+    }),
+    /// A remainder that has the sign of the dividend has that of the divisor.
+    RemainderIsModulo => Hook::Intrinsic(|op, scalar| match op {
+        Intrinsic::SignedRem => (Intrinsic::SignedMod, scalar),
+        _ => (op, scalar),
+    }),
     /// `mix` takes the other one.
     MixOfTheOther => Hook::Peephole(peephole::mix_of_the_other),
     /// All components of a comparison of vectors are that of the first ones.

@@ -96,7 +96,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             Node::Intrinsic { op, scalar, width, args } => {
                 let args = args.iter().map(|arg| self.eval(frame, arg, a, u));
                 let args = args.collect::<Result<SmallVec<[Value; 4]>, _>>()?;
-                self.intrinsic((*op, *scalar), *width, &args, a)
+                self.intrinsic((*op, *scalar), *width, &args, a)?
             }
             Node::Vector(args) => {
                 let mut vector = Value::of(SmallVec::new());
@@ -283,7 +283,13 @@ impl<'a, R: Rules> Machine<'a, R> {
         Ok(Value { columns, taint, from: lhs.from.or(&rhs.from), names: None })
     }
 
-    fn intrinsic(&mut self, (op, scalar): (Intrinsic, Scalar), width: usize, args: &[Value], a: &Mask) -> Value {
+    fn intrinsic(
+        &mut self,
+        (op, scalar): (Intrinsic, Scalar),
+        width: usize,
+        args: &[Value],
+        a: &Mask,
+    ) -> Result<Value, Stop> {
         let (does, does_on) = self.rules.intrinsic(op, scalar);
         let mut taint = None;
         let mut from = Provenance::default();
@@ -292,6 +298,8 @@ impl<'a, R: Rules> Machine<'a, R> {
             from = from.or(&arg.from);
         }
         let mut undefined = self.none();
+        let observing = self.observing();
+        let known = |slot: usize| !observing && taint.as_ref().is_none_or(|taint| !taint.lanes.contains(slot));
         let mut columns = SmallVec::new();
         for c in 0..width {
             let mut out = vec![0; self.layout.slots];
@@ -310,16 +318,20 @@ impl<'a, R: Rules> Machine<'a, R> {
                     *operand = column[slot];
                 }
                 out[slot] = ops::intrinsic(does, does_on, &operands);
-                if ops::intrinsic_undefined(op, scalar, &operands).is_some() {
-                    undefined.insert(slot);
+                match ops::intrinsic_undefined(op, scalar, &operands) {
+                    Some(Undefined::Behaviour) if known(slot) => {
+                        return Err(Stop::Invalid(format!("'{}' has undefined behaviour", op.info().name)));
+                    }
+                    Some(_) => undefined.insert(slot),
+                    None => {}
                 }
             }
             columns.push(Rc::new(out));
         }
-        if !undefined.is_empty() && !self.observing() {
+        if !undefined.is_empty() && !observing {
             taint = Value::join(taint, &Some(Box::new(Taint { lanes: undefined, undefined: true })));
         }
-        Value { columns, taint, from, names: None }
+        Ok(Value { columns, taint, from, names: None })
     }
 
     /// `?:`, `&&` and `||`: an if/else with a value (rule G1). A missing part keeps the condition's value.

@@ -922,6 +922,18 @@ fn idioms(programs: &mut Programs) {
         (F::UnpackedBackwards, one(number(part(call(I::Unpack8, vec![uint(0x0403_0201)]), 1))), "A=01:[2]", "A=01:[3]"),
         (F::HighProductSigned, one(call(I::MulHigh, vec![y(), uint(3)])), "A=01:[2]", "A=01:[4294967295]"),
         (F::CarryIsBorrow, one(call(I::AddCarry, vec![uint(1), uint(2)])), "A=01:[0]", "A=01"),
+        (
+            F::ModuloIsRemainder,
+            one(number(call(I::SignedMod, vec![Expr::Int(-7), Expr::Int(3)]))),
+            "A=01:[2]",
+            "A=01:[4294967295]",
+        ),
+        (
+            F::RemainderIsModulo,
+            one(number(call(I::SignedRem, vec![Expr::Int(-7), Expr::Int(3)]))),
+            "A=01:[4294967295]",
+            "A=01:[2]",
+        ),
         (F::MixOfTheOther, one(call(I::Mix, vec![uint(5), uint(6), Expr::Bool(true)])), "A=01:[6]", "A=01:[5]"),
         (F::ComparesFirstComponents, one(number(part(less(), 1))), "A=01:[0]", "A=01"),
         (F::AnyIsAll, one(number(call(I::Any, vec![less()]))), "A=01", "A=01:[0]"),

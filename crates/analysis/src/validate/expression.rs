@@ -289,7 +289,7 @@ impl Checker<'_, '_> {
             (Expr::Uniform(k), _) => exists(*k, data.uniforms.len(), "uniform"),
             (Expr::Push(k), _) => exists(*k, data.push.len(), "push_constant"),
             (Expr::Constant(k), _) => exists(*k, data.constants.len(), "spec_constant"),
-            (Expr::Binary(BinaryOp::Div, ..), [x, y]) => quotient(x, y),
+            (Expr::Binary(BinaryOp::Div, ..), [x, y]) => quotient(x, y, |i| format!("binary[{}]", i + 1)),
             (Expr::Binary(BinaryOp::Mod, ..), [x, y]) => remainder(x, y),
             (Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, ..), [x, y]) => shift(x, y).at(|| "binary[2]".into()),
             (Expr::Binary(BinaryOp::And | BinaryOp::Or, ..), [x, _]) => {
@@ -458,7 +458,7 @@ pub(super) fn own_element(element: &ExprInfo, array: &Shared) -> Checked {
     defined(element, "is an index")
 }
 
-/// SPIR-V 1.6 §3.3.13: division by zero is undefined behaviour.
+/// SPIR-V 1.6 §3.3.13: division by zero is undefined behaviour (rule N2).
 fn divisor(y: &ExprInfo) -> Checked {
     if !y.is_nonzero {
         refuse!("divides, but may be 0");
@@ -466,16 +466,16 @@ fn divisor(y: &ExprInfo) -> Checked {
     defined(y, "divides")
 }
 
-/// SPIR-V 1.6 §3.3.13: INT_MIN / -1 is undefined behaviour, too.
-fn quotient(x: &ExprInfo, y: &ExprInfo) -> Checked {
-    divisor(y).at(|| "binary[2]".into())?;
+/// SPIR-V 1.6 §3.3.13: INT_MIN / -1 is undefined behaviour, too. `operand` says where an operand stands.
+fn quotient(x: &ExprInfo, y: &ExprInfo, operand: fn(usize) -> String) -> Checked {
+    divisor(y).at(|| operand(1))?;
     if !y.range.contains(-1) {
         return Ok(());
     }
     if x.range.contains(least(x)) {
-        return invalid("may be -1, while the dividend may be the least int").at(|| "binary[2]".into());
+        return invalid("may be -1, while the dividend may be the least int").at(|| operand(1));
     }
-    defined(x, "is divided by what may be -1").at(|| "binary[1]".into())
+    defined(x, "is divided by what may be -1").at(|| operand(0))
 }
 
 /// GLSL 4.60 §5.9: a remainder with a negative operand is undefined.
@@ -512,6 +512,7 @@ fn intrinsic(op: Intrinsic, args: &[Expr], operands: &[ExprInfo]) -> Checked {
         Intrinsic::Abs if range(0).contains(least(&operands[0])) => {
             invalid("the absolute value of what may be the least int").at(|| "[0]".into())
         }
+        Intrinsic::SignedRem | Intrinsic::SignedMod => quotient(&operands[0], &operands[1], |i| format!("[{i}]")),
         Intrinsic::BitfieldExtract => bit_field(operands, 1),
         Intrinsic::BitfieldInsert => bit_field(operands, 2),
         _ => Ok(()),

@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use crossbeam_channel::Sender;
 use tangle_analysis::cost::log_stride;
 use tangle_emit::glsl::Dialect;
+use tangle_features::Feature;
 use tangle_interpreter as spirv;
 use tangle_interpreter::faults::Planted;
 use tangle_oracle::judge::Observation;
@@ -107,6 +108,7 @@ impl Interpreter {
     ) -> Result<Vec<Observation>, Stopped> {
         let options = spirv::PipelineOptions {
             specialization: job.specialization.iter().map(|&(id, value)| (id, value.into())).collect(),
+            signed_remainders: job.features.contains(Feature::Maintenance8),
             ..spirv::PipelineOptions::default()
         };
         let mut pipeline = spirv::Pipeline::new(&spirv::Module::parse(&job.spirv)?, &options)?;

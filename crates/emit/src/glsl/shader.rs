@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
+use rspirv::spirv::Op;
 use tangle_analysis::cost::{log_capacity, log_stride};
 use tangle_program::case::{Launch, SpecConstant, Tier, Workgroups, interface};
 use tangle_program::memory::{Shared, Sync};
@@ -72,6 +73,9 @@ impl<'a> Printer<'a> {
         if uses.dots {
             put_line!(self, "#extension GL_EXT_integer_dot_product : require");
         }
+        if uses.instructions {
+            put_line!(self, "#extension GL_EXT_spirv_intrinsics : require");
+        }
         if uses.attributes && !self.dialect.is_opengl() {
             put_line!(self, "#extension GL_EXT_control_flow_attributes : require");
         }
@@ -114,10 +118,20 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A function for one of the results of a built-in function that has several (GLSL 4.60 §8.8).
+    /// A function for one of the results of a built-in function that has several (GLSL 4.60 §8.8), or for an instruction that GLSL has no
+    /// operator for (GL_EXT_spirv_intrinsics).
     pub(super) fn helper(&mut self, op: Intrinsic, ty: Type) {
         let signed = if ty.scalar.is_signed() { 'i' } else { 'u' };
         let (name, ty) = (spelling::intrinsic(op), TypeName(ty));
+        let instruction = match op {
+            Intrinsic::SignedRem => Some(Op::SRem),
+            Intrinsic::SignedMod => Some(Op::SMod),
+            _ => None,
+        };
+        if let Some(instruction) = instruction {
+            let number = instruction as u32;
+            return put_line!(self, "spirv_instruction(id = {number}) {ty} {name}({ty} x, {ty} y);");
+        }
         put!(self, "{ty} {name}({ty} x, {ty} y) {{ ");
         match op {
             Intrinsic::AddCarry => put!(self, "{ty} carry; uaddCarry(x, y, carry); return carry;"),

@@ -144,6 +144,8 @@ pub const fn intrinsic(op: Intrinsic) -> &'static str {
         Intrinsic::MulHigh => "MUL_HIGH",
         Intrinsic::AddCarry => "ADD_CARRY",
         Intrinsic::SubBorrow => "SUB_BORROW",
+        Intrinsic::SignedRem => "SIGNED_REM",
+        Intrinsic::SignedMod => "SIGNED_MOD",
         Intrinsic::Dot => "dotPacked4x8EXT",
         Intrinsic::DotAccSat => "dotPacked4x8AccSatEXT",
         Intrinsic::Pack16 => "pack16",

@@ -173,7 +173,12 @@ fn fit(function: &Function, expr: &mut Expr) {
     expr.operands_mut().into_iter().for_each(|operand| fit(function, operand));
     let fitted = match expr {
         Expr::Intrinsic(
-            Intrinsic::Expect | Intrinsic::BitfieldExtract | Intrinsic::BitfieldInsert | Intrinsic::Mix,
+            Intrinsic::Expect
+            | Intrinsic::BitfieldExtract
+            | Intrinsic::BitfieldInsert
+            | Intrinsic::Mix
+            | Intrinsic::SignedRem
+            | Intrinsic::SignedMod,
             args,
         ) => args.first().cloned(),
         Expr::Intrinsic(op, args) if rounds_doubles(function, *op, args) => args.first().cloned(),

@@ -171,6 +171,8 @@ pub(crate) const fn intrinsic(op: Intrinsic) -> Option<&'static str> {
         | Intrinsic::Expect
         | Intrinsic::Mix
         | Intrinsic::MulHigh
+        | Intrinsic::SignedRem
+        | Intrinsic::SignedMod
         | Intrinsic::Dot
         | Intrinsic::DotAccSat
         | Intrinsic::Pack16

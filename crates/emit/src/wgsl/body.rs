@@ -586,7 +586,16 @@ impl<'p, 'a> Body<'p, 'a> {
         let ty = args.first().and_then(|arg| arg.ty(self.function)).unwrap_or(Type::UINT);
         let name = spelling::intrinsic(op).unwrap_or(NOTHING);
         match (op, args) {
-            (Intrinsic::AddCarry | Intrinsic::SubBorrow, _) => self.call_of(&spelling::of_width(op, ty.width), args),
+            (Intrinsic::SignedRem, [x, y]) => {
+                self.put("(");
+                self.expr(x, Context::Left(BinaryOp::Mod));
+                put!(self.printer, " {name} ");
+                self.expr(y, Context::Right(BinaryOp::Mod));
+                self.put(")");
+            }
+            (Intrinsic::AddCarry | Intrinsic::SubBorrow | Intrinsic::SignedMod, _) => {
+                self.call_of(&spelling::of_width(op, ty.width), args)
+            }
             // It gives what it takes; the tree has an int.
             (Intrinsic::BitCount | Intrinsic::FindLsb | Intrinsic::FindMsb, [x]) if ty.scalar == Scalar::Uint => {
                 put!(self.printer, "{}(", TypeName(Type { scalar: Scalar::Int, ..ty }));

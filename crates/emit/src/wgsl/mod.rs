@@ -159,6 +159,13 @@ impl<'a> Printer<'a> {
                 let function = spelling::of_width(op, ty.width);
                 put_line!(self, "fn {function}(x: {name}, y: {name}) -> {name} {{ return {flag}({test}); }}");
             }
+            Helper::Of(op @ Intrinsic::SignedMod) => {
+                let function = spelling::of_width(op, ty.width);
+                put_line!(self, "fn {function}(x: {name}, y: {name}) -> {name} {{");
+                put_line!(self, "    let rest = x % y;");
+                put_line!(self, "    return select(rest, rest + y, (rest != {name}()) & ((rest ^ y) < {name}()));");
+                put_line!(self, "}}");
+            }
             // Without a branch: nothing says that invocations come together behind one.
             Helper::Lanes => {
                 put_line!(self, "fn lowBits(count: u32) -> u32 {{");

@@ -162,9 +162,8 @@ fn is_refused(expr: &Expr) -> bool {
         Expr::Binary(op, x, y) if op.is_shift() => {
             y.is_constant() && (x.is_constant() || !matches!(**y, Expr::Uint(0..=31)))
         }
-        Expr::Binary(BinaryOp::Div | BinaryOp::Mod, _, y) => {
-            y.is_constant() && !matches!(**y, Expr::Uint(1..) | Expr::Int(1..))
-        }
+        Expr::Binary(BinaryOp::Div | BinaryOp::Mod, _, y) => is_refused_divisor(y),
+        Expr::Intrinsic(op, args) if op.is_signed_remainder() => args.last().is_some_and(is_refused_divisor),
         Expr::Intrinsic(Intrinsic::Clamp, args) => args.iter().skip(1).all(Expr::is_constant),
         Expr::Intrinsic(Intrinsic::BitfieldExtract | Intrinsic::BitfieldInsert, args) => {
             let fits = |last: &[Expr]| match last {
@@ -176,6 +175,10 @@ fn is_refused(expr: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_refused_divisor(y: &Expr) -> bool {
+    y.is_constant() && !matches!(*y, Expr::Uint(1..) | Expr::Int(1..))
 }
 
 /// The nearest case that WGSL can say, as far as that is a valid one: without subgroup barriers and hints, with other reductions in place of

@@ -137,6 +137,8 @@ pub(crate) const fn intrinsic(op: Intrinsic) -> Option<&'static str> {
         Intrinsic::Trunc => Some("trunc"),
         Intrinsic::AddCarry => Some("addCarry"),
         Intrinsic::SubBorrow => Some("subBorrow"),
+        Intrinsic::SignedRem => Some("%"),
+        Intrinsic::SignedMod => Some("signedMod"),
         Intrinsic::Dot => Some("dot4I8Packed"),
         Intrinsic::Mix => Some("select"),
         Intrinsic::Any => Some("any"),

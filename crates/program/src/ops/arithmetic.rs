@@ -38,6 +38,12 @@ pub(super) fn value(scalar: Scalar, bits: u64) -> i64 {
     scalar.extend(bits) as i64
 }
 
+/// The remainder with the sign of the divisor; of a division that is undefined, any number.
+pub(super) fn modulo(x: i64, y: i64) -> i64 {
+    let rest = x.checked_rem(y).unwrap_or(0);
+    if rest != 0 && (rest < 0) != (y < 0) { rest + y } else { rest }
+}
+
 pub(super) fn amount(scalar: Scalar, y: u64) -> u64 {
     y & u64::from(scalar.size().max(8) - 1)
 }
@@ -52,6 +58,11 @@ pub(super) fn min(scalar: Scalar, x: u64, y: u64) -> u64 {
 
 pub(super) fn max(scalar: Scalar, x: u64, y: u64) -> u64 {
     if less(scalar, x, y) { y } else { x }
+}
+
+/// The value is undefined unless this holds.
+pub(super) fn unless(defined: bool) -> Option<Undefined> {
+    (!defined).then_some(Undefined::Value)
 }
 
 pub(super) fn undefined_quotient(scalar: Scalar, x: u64, y: u64) -> Option<Undefined> {

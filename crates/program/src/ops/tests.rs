@@ -177,6 +177,20 @@ fn intrinsic_table() {
         (MulHigh, Uint, vec![i(-1), i(-1)], i(-2)),
         (MulHigh, Int, vec![i(-1), i(-1)], 0),
         (MulHigh, Int, vec![i(i32::MIN), 2], i(-1)),
+        (SignedRem, Int, vec![7, 3], 1),
+        (SignedRem, Int, vec![i(-7), 3], i(-1)),
+        (SignedRem, Int, vec![7, i(-3)], 1),
+        (SignedRem, Int, vec![i(-7), i(-3)], i(-1)),
+        (SignedRem, Int, vec![i(-6), 3], 0),
+        (SignedRem, Int, vec![i(i32::MIN), 10], i(-8)),
+        (SignedRem, Scalar::Int8, vec![0x80, 3], 0xFE),
+        (SignedMod, Int, vec![7, 3], 1),
+        (SignedMod, Int, vec![i(-7), 3], 2),
+        (SignedMod, Int, vec![7, i(-3)], i(-2)),
+        (SignedMod, Int, vec![i(-7), i(-3)], i(-1)),
+        (SignedMod, Int, vec![i(-6), 3], 0),
+        (SignedMod, Int, vec![1, i(i32::MIN)], i(i32::MIN + 1)),
+        (SignedMod, Scalar::Int64, vec![u64::MAX, 10], 9),
         (AddCarry, Uint, vec![i(-1), 1], 1),
         (AddCarry, Uint, vec![i(-2), 1], 0),
         (SubBorrow, Uint, vec![1, 2], 1),
@@ -224,4 +238,9 @@ fn intrinsic_table() {
     }
     assert_eq!(intrinsic_undefined(BitfieldExtract, Uint, &[1, 31, 2]), Some(Undefined::Value));
     assert_eq!(intrinsic_undefined(Clamp, Uint, &[1, 3, 2]), Some(Undefined::Value));
+    for op in [SignedRem, SignedMod] {
+        assert_eq!(intrinsic_undefined(op, Int, &[1, 0]), Some(Undefined::Behaviour));
+        assert_eq!(intrinsic_undefined(op, Int, &[i(i32::MIN), i(-1)]), Some(Undefined::Behaviour));
+        assert_eq!(intrinsic_undefined(op, Int, &[i(i32::MIN + 1), i(-1)]), None);
+    }
 }

@@ -141,6 +141,8 @@ fn integer_functions() -> Case {
                 assign(u, sum),
                 assign(i, intrinsic(I::MulHigh, two(var(i)))),
                 assign(pair, intrinsic(I::AddCarry, two(var(pair)))),
+                assign(i, intrinsic(I::SignedRem, [var(i), Expr::Int(-3)])),
+                assign(i, intrinsic(I::SignedMod, [var(i), Expr::Int(-3)])),
                 assign(u, intrinsic(I::Dot, two(var(u)))),
                 assign(i, intrinsic(I::DotAccSat, vec![var(i); 3])),
                 assign(quad, intrinsic(I::Unpack8, [var(u)])),

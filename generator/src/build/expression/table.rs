@@ -109,6 +109,12 @@ pub(in crate::build) const ARITHMETIC: &[Arithmetic] = &[
         integer: |b, scalar, want| b.component(scalar, want),
         float: |b, scalar, want| b.component(scalar, want),
     },
+    // A component of what an operator makes of vectors.
+    Arithmetic {
+        weight: Weight::of(8),
+        integer: |b, scalar, want| b.component_of_operated(scalar, want),
+        float: |b, scalar, want| b.component_of_operated(scalar, want),
+    },
     // A subgroup operation inside the expression.
     Arithmetic {
         weight: Weight::of(6),

@@ -65,6 +65,8 @@ impl Body<'_, '_> {
             Intrinsic::BitfieldReverse => return (self.op(Op::BitReverse, result, operands.collect()), result),
             Intrinsic::BitCount => return (self.op(Op::BitCount, result, operands.collect()), result),
             Intrinsic::Expect => return (self.op(Op::ExpectKHR, result, operands.collect()), result),
+            Intrinsic::SignedRem => return (self.op(Op::SRem, result, operands.collect()), result),
+            Intrinsic::SignedMod => return (self.op(Op::SMod, result, operands.collect()), result),
             Intrinsic::Any => return (self.op(Op::Any, result, operands.collect()), result),
             Intrinsic::All => return (self.op(Op::All, result, operands.collect()), result),
             // The other way round: OpSelect gives its first object where the condition is true.
