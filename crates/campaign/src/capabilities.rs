@@ -106,9 +106,9 @@ impl Capabilities {
                 .is_none_or(|opengl| opengl.takes_spirv && opengl.subgroups == Subgroups::Khr),
             debug_settings: info.debug,
         };
-        match info.api() {
-            Api::WebGpu => tangle_compilers::row(&webgpu_front_end()).map_or(own.clone(), |tint| own.through(tint)),
-            Api::Vulkan | Api::OpenGl => own,
+        match tangle_compilers::row(&webgpu_front_end()).filter(|_| info.api() == Api::WebGpu) {
+            Some(tint) => own.through(tint),
+            None => own,
         }
     }
 

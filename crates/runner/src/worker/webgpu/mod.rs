@@ -26,7 +26,7 @@ use crate::worker::rewrite::rewritten;
 use runtime::{Reply, Runtime};
 use tangle_files::text::{Line, Lines};
 
-/// Test hook: environment variable of a worker with the folder of the Python package `wgpudawn`, where it is not the one that `./x setup` got.
+/// Environment variable of a worker with the folder of the Python package `wgpudawn`, where it is not the one that `./x setup` got.
 pub const RUNTIME_VARIABLE: &str = "TANGLE_WEBGPU_RUNTIME";
 
 /// Dawn with one driver beneath.
