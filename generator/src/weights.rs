@@ -144,9 +144,8 @@ impl Weights {
             _ => self.shared * 4,
         };
         self.vectors = match draw.below(8) {
-            0 | 1 if self.vectors < MANY_VECTORS => 0,
-            7 => (self.vectors * 14).min(60),
-            5 | 6 => (self.vectors * 6).min(40),
+            0..=3 if self.vectors < MANY_VECTORS => 0,
+            7 => (self.vectors * 5).min(60),
             _ => (self.vectors * 2).min(40),
         };
         self.attributes *= draw.pick(&[0, 0, 2, 5]);

@@ -81,10 +81,10 @@ mod tests {
         ("Expect", &["x2", "x3", "x4"], "hints are in few programs, and are about numbers"),
         (
             "subgroupExclusiveMin",
-            &["f16", "f64"],
+            &["f16", "f32", "f64"],
             "the first lane has an infinity, which nothing may be computed from (rule F5)",
         ),
-        ("subgroupExclusiveMax", &["f16", "f64"], "the same"),
+        ("subgroupExclusiveMax", &["f16", "f32", "f64"], "the same"),
     ];
 
     /// A pair is in one of so many programs; none for subgroup operations on vectors: there are more than 2,000 such pairs, so that each program

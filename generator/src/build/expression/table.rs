@@ -111,7 +111,7 @@ pub(in crate::build) const ARITHMETIC: &[Arithmetic] = &[
     },
     // A component of what an operator makes of vectors.
     Arithmetic {
-        weight: Weight::of(8),
+        weight: Weight::of(5),
         integer: |b, scalar, want| b.component_of_operated(scalar, want),
         float: |b, scalar, want| b.component_of_operated(scalar, want),
     },
