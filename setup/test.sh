@@ -57,13 +57,13 @@ tests_of_program() {
     cargo test --no-fail-fast --workspace "${targets[@]}"
 }
 
-# The same as on a machine that has no driver: an empty cache lists none, and those of the system are hidden. `coverage_of_cases`, `farm` and
-# `torture` take long and name the devices that they use, reference devices all.
+# The same as on a machine that has no driver: an empty cache lists none, and those of the system are hidden. `compilers`, `coverage_of_cases`, `farm`
+# and `torture` take long and name the devices that they use, none of them a driver's.
 tests_without_drivers() {
     local empty=$1 file files=() targets
     for file in tests/*.rs; do
         case $file in
-            */coverage_of_cases.rs | */farm.rs | */torture.rs) ;;
+            */compilers.rs | */coverage_of_cases.rs | */farm.rs | */torture.rs) ;;
             *) files+=("$file") ;;
         esac
     done
