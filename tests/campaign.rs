@@ -789,3 +789,14 @@ fn a_doubtful_mismatch_is_judged_at_tier_maximal_when_it_is_found() {
     assert!(!tiers.contains_key("Plain strong"), "the device is as wrong at tier maximal: {tiers:?}");
     findings_reproduce(&campaign, &summary);
 }
+
+#[test]
+fn programs_that_are_avoided_are_counted() {
+    let run = |extra: &[&str]| Campaign::new(4, &["reference"]).with(extra).run_to(60);
+    let (ran, summary) = run(&["--without", "DivergentLoop"]);
+    let avoided = number(&summary["devices"]["reference"]["avoided"]);
+    assert!(avoided > 0 && ran.stdout.contains(" programs avoided;"), "{avoided}: {ran}");
+    let (ran, summary) = run(&[]);
+    assert_eq!(number(&summary["devices"]["reference"]["avoided"]), 0);
+    assert!(!ran.stdout.contains("avoided"), "{ran}");
+}

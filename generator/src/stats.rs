@@ -3,7 +3,7 @@
 //! They say what was *generated*; what was reached and checked is known after the run only, and the oracle counts it. Both together show
 //! whether a campaign looks where it means to look.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tangle_analysis::context::operations;
@@ -92,8 +92,6 @@ constructs! {
     EndlessSwitch,
     /// A loop that lanes of a subgroup may leave at different times.
     DivergentLoop,
-    /// A value that such a loop changes or loads, read behind it: a compiler has to keep it for the lanes that have left.
-    ValueAfterLoop,
     /// A loop with a literal bound of 0 or 1.
     LiteralTrip,
     /// A loop of one trip that writes an element by its index.
@@ -330,8 +328,6 @@ impl Stats {
             let is_large = |local: &&Local| matches!(local.ty.shape, Shape::Array(33..));
             function.locals.iter().filter(is_large).for_each(|_| counter.count(Construct::LargeArray));
             counter.block(&function.body, Surroundings::TOP);
-            let after_loop = counter.reads_after_loop(&function.body, &mut BTreeSet::new());
-            counter.count_if(after_loop, Construct::ValueAfterLoop);
         }
         let several = counter.call_sites.iter().filter(|&&sites| sites > 1).count() as u64;
         if several > 0 {
@@ -503,18 +499,6 @@ fn has_uniform(block: &Block, var: VarId) -> bool {
     found
 }
 
-/// What a block changes or loads.
-fn kept(block: &Block) -> BTreeSet<Kept> {
-    let mut kept = BTreeSet::new();
-    walk_block(block, &mut |stmt| {
-        kept.extend(stmt.written().map(Kept::Variable));
-        stmt.direct_exprs().for_each(|expr| {
-            expr.walk(&mut |part| kept.extend(Kept::read(part).filter(|value| matches!(value, Kept::Input(_)))));
-        });
-    });
-    kept
-}
-
 /// True if the loop itself is left and continued by statements of its body.
 fn breaks_and_continues(body: &Block) -> bool {
     fn find(block: &Block, found: &mut (bool, bool)) {
@@ -532,57 +516,7 @@ fn breaks_and_continues(body: &Block) -> bool {
     found == (true, true)
 }
 
-/// A value that a compiler may keep in a register.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kept {
-    Variable(VarId),
-    Input(u32),
-}
-
-impl Kept {
-    fn read(expr: &Expr) -> Option<Kept> {
-        match expr {
-            Expr::Var(var) => Some(Kept::Variable(*var)),
-            Expr::Input(input) => Some(Kept::Input(*input)),
-            _ => None,
-        }
-    }
-}
-
 impl Counter<'_> {
-    /// True if a block reads a value of a divergent loop behind it. `changed` has those of the loops before it, and after it of its own, too.
-    fn reads_after_loop(&self, block: &Block, changed: &mut BTreeSet<Kept>) -> bool {
-        let mut found = false;
-        for stmt in block {
-            let mut is_changed = |part: &Expr| Kept::read(part).is_some_and(|value| changed.contains(&value));
-            found |= stmt.direct_exprs().any(|expr| expr.any(&mut is_changed));
-            match stmt {
-                Stmt::Loop(l) => {
-                    // The second time behind the loops in it.
-                    for _ in 0..2 {
-                        for inner in stmt.nested_blocks() {
-                            found |= self.reads_after_loop(inner, changed);
-                        }
-                    }
-                    if self.divergence.parts_lanes(self.function, l) {
-                        changed.insert(Kept::Variable(l.counter));
-                        stmt.nested_blocks().for_each(|inner| changed.extend(kept(inner)));
-                    }
-                }
-                Stmt::Assign { var, .. } => drop(changed.remove(&Kept::Variable(*var))),
-                _ => {
-                    let before = changed.clone();
-                    for inner in stmt.nested_blocks() {
-                        let mut own = before.clone();
-                        found |= self.reads_after_loop(inner, &mut own);
-                        changed.extend(own);
-                    }
-                }
-            }
-        }
-        found
-    }
-
     fn count(&mut self, construct: Construct) {
         *self.constructs.entry(construct).or_default() += 1;
     }

@@ -351,8 +351,6 @@ fn weighted<'a, T>(draw: &mut dyn FnMut(u32) -> u32, choices: &'a [(T, u32)]) ->
 mod tests {
     use std::collections::BTreeMap;
 
-    use tangle_generator::stats::Construct;
-
     use super::*;
 
     fn plan(variant: Option<Variant>) -> Plan {
@@ -381,29 +379,6 @@ mod tests {
         assert_eq!(families.len(), 6, "{families:?}");
         assert!(families["unoptimised"] > 80, "{families:?}");
         assert!(families["printed"] > 20, "{families:?}");
-    }
-
-    /// A divergent loop is not what shows that a value is lost behind one.
-    #[test]
-    fn what_is_avoided_is_left_out_and_no_more_and_counted() {
-        let without = |name: &str| {
-            let plan = plan(None);
-            let without = [name.parse().expect(name)].into();
-            Plan { choice: Choice { without, ..plan.choice }, ..plan }
-        };
-        let has = |plan: &Plan, construct: Construct| {
-            (0..60).filter(|&index| Stats::of(&plan.program(index)).construct(construct) > 0).count()
-        };
-        let avoided = |plan: &Plan| (0..60).map(|index| plan.avoided(index)).sum::<u64>();
-        let (value, divergent) = (without("ValueAfterLoop"), without("DivergentLoop"));
-        assert_eq!(has(&value, Construct::ValueAfterLoop), 0);
-        assert!(has(&value, Construct::DivergentLoop) > 0);
-        assert!(0 < avoided(&value) && avoided(&value) < avoided(&divergent), "{}", avoided(&divergent));
-        assert_eq!(avoided(&plan(None)), 0);
-        // The case of the bugs that are avoided with it.
-        let text = include_str!("../../../corpus/regressions/reduction_in_loop_used_after.json");
-        let stats = Stats::of(&Case::from_json(text).expect("a case of the corpus"));
-        assert!(stats.construct(Construct::ValueAfterLoop) > 0);
     }
 
     #[test]
