@@ -39,9 +39,9 @@ impl Operation<'_> {
         highest(self.tangle()).trailing_zeros() as usize
     }
 
-    /// An operand of a lane.
+    /// An operand of a lane; 0 of one that does not exist.
     pub fn operand(&self, number: usize, lane: usize) -> u64 {
-        self.instance.args[number][lane]
+        self.instance.args[number].get(lane).copied().unwrap_or(0)
     }
 
     /// True if a lane of the subgroup is not active.
