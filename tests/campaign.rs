@@ -776,8 +776,9 @@ fn a_driver_that_does_not_come_back_ends_the_campaign_and_nothing_is_lost() {
 /// What rests on less than a sentence at tier plain is found at the tier at which it is wrong beyond doubt.
 #[test]
 fn a_doubtful_mismatch_is_judged_at_tier_maximal_when_it_is_found() {
-    let campaign = Campaign::new(3, &["reference:elect_highest"]).with(&["--tier", "plain", "--stage", "compute"]);
-    let (_, summary) = campaign.run_to(60);
+    let flags = ["--tier", "plain", "--stage", "compute", "--inputs", "1"];
+    let campaign = Campaign::new(3, &["reference:elect_highest"]).with(&flags);
+    let (_, summary) = campaign.run_to(400);
     let mut tiers = std::collections::BTreeMap::<String, usize>::new();
     for folder in finding_folders(&campaign.out()) {
         let finding = read_json(&folder.join("finding.json"));

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 use serde::Deserialize;
 use tangle_generator::Combination;
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Stage};
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Stmt, walk_block};
 use tangle_program::variant::{Variant, single_passes};
@@ -214,7 +214,7 @@ impl Known {
             (by_shape || bug.signature.is_some())
                 && bug.may_have(&text)
                 && bug.may_be_of(minimal)
-                && (!by_shape || has_effect && bug.shapes.iter().any(is_it))
+                && (!by_shape || has_effect && bug.may_show_in(minimal) && bug.shapes.iter().any(is_it))
         };
         // What more has to fit for comes first.
         self.bugs_on(device).filter(fits).min_by_key(|bug| bug.shapes.is_empty())
@@ -250,6 +250,14 @@ impl Bug {
     /// True if failures of this signature can be the bug.
     fn may_have(&self, signature: &str) -> bool {
         self.signature.as_ref().is_none_or(|regex| regex.is_match(signature))
+    }
+
+    /// True if programs of this one's stage may show it. What is wrong in compute shaders may be in every stage, what is wrong in another stage is
+    /// that stage's own: a loop that ends too early for helper invocations, say. A compiler that dies does it of the program.
+    fn may_show_in(&self, minimal: &Case) -> bool {
+        let of_other_stage =
+            |case: &Case| ![Stage::Compute, minimal.entry_point.stage].contains(&case.entry_point.stage);
+        self.effect == Effect::Dies || !self.case.as_ref().is_some_and(of_other_stage)
     }
 
     /// True if the pass that does it, if one does, is the last of a minimal program's list, all of which are needed.
@@ -446,6 +454,31 @@ mod tests {
             let signature = Signature::new(kind, Detail::Text(String::new()));
             let found = known.by_case(&device, &signature, &minimal).map(|bug| bug.name.as_str());
             assert_eq!(found, bug, "{name} {variant} {}", kind.name());
+        }
+    }
+
+    #[test]
+    fn wrong_values_of_a_stage_are_its_own() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+        let path = |name: &str| corpus.join(format!("{name}.json"));
+        let case = |name: &str| {
+            Case::from_json(&fs::read_to_string(path(name)).expect("it is there")).expect("a case of the corpus")
+        };
+        let (fragment, compute) = ("fragments/loop_of_helpers", "regressions/negated_int8");
+        let entry_points = [fragment, compute].map(|name| case(name).entry_point);
+        let device = DeviceId { name: "mine".into(), driver: String::new() };
+        for (name, effect, kind, seen) in [
+            (fragment, "wrong", Kind::Value, [true, false]),
+            (fragment, "dies", Kind::Crash, [true, true]),
+            (compute, "wrong", Kind::Value, [true, true]),
+        ] {
+            let entry = format!("[[bug]]\nname = 'bug'\ncase = '{}'\neffect = '{effect}'\n", path(name).display());
+            let known = read(&entry).expect("it is good");
+            let found = entry_points.clone().map(|entry_point| {
+                let minimal = Case { entry_point, ..case(name) };
+                known.by_case(&device, &Signature::new(kind, Detail::Text(String::new())), &minimal).is_some()
+            });
+            assert_eq!(found, seen, "{name} {effect}");
         }
     }
 
