@@ -35,9 +35,12 @@ fn check(case: &Case, fault: Fault) -> Check {
     }
 }
 
+/// Some faults need what few programs have.
+const CASES: u64 = 20_000;
+
 /// The first generated case that shows a fault, and the site of its first wrong step.
 fn first_failing(fault: Fault) -> (Case, Option<SiteId>) {
-    let found = (0..4000).find_map(|seed| {
+    let found = (0..CASES).find_map(|seed| {
         let tier = [Tier::Maximal, Tier::Maximal, Tier::SubgroupUniform, Tier::Plain][seed as usize % 4];
         let sizes = vec![4, 8, 16, 32];
         let case = from_seed(seed, &Config { tier, max_subgroup_size: 32, required_sizes: sizes, ..Config::default() });

@@ -250,7 +250,13 @@ impl Builder<'_> {
                 bin(op, self.unknown(leaves, depth), leaves.amount.clone())
             }
             Node::Extreme => {
-                let op = self.draw.pick(&[Intrinsic::Min, Intrinsic::Max]);
+                let (op, other) = self.draw.pick(&[(Intrinsic::Min, Intrinsic::Max), (Intrinsic::Max, Intrinsic::Min)]);
+                // Between two limits, which may be one.
+                if self.draw.percent(40) {
+                    let [low, high] = [(); 2].map(|()| self.algebraic(leaves, 0));
+                    let x = Expr::Intrinsic(other, vec![self.unknown(leaves, depth), low]);
+                    return Expr::Intrinsic(op, vec![x, high]);
+                }
                 let (x, y) = self.both(leaves, depth);
                 Expr::Intrinsic(op, vec![x, y])
             }

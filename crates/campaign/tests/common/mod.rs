@@ -10,6 +10,7 @@ use tangle_campaign::plan::Choice;
 use tangle_campaign::target::Target;
 use tangle_generator::Profile;
 use tangle_identity::Known;
+use tangle_program::case::Tier;
 use tangle_program::variant::Variant;
 
 /// One of so many cases, new or taken up, in this folder.
@@ -22,7 +23,9 @@ pub fn campaign(
     stop: &'static AtomicBool,
 ) -> Campaign {
     let variant = Some(Variant::Unoptimised);
-    let choice = Choice { seed: 11, profile: Some(Profile::Small), variant, inputs, ..Choice::default() };
+    // At the tier at which nothing is judged again.
+    let tier = Some(Tier::Maximal);
+    let choice = Choice { seed: 11, profile: Some(Profile::Small), tier, variant, inputs, ..Choice::default() };
     let options = CampaignOptions {
         choice,
         cases: Some(cases),
