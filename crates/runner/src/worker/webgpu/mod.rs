@@ -23,11 +23,9 @@ use crate::job::{Completed, Job, Outcome, Shortage, Stage};
 use crate::worker::backend::{Backend, not_open};
 use crate::worker::progress::{Progress, micros};
 use crate::worker::rewrite::rewritten;
+pub use runtime::RUNTIME_VARIABLE;
 use runtime::{Reply, Runtime};
 use tangle_files::text::{Line, Lines};
-
-/// Environment variable of a worker with the folder of the Python package `wgpudawn`, where it is not the one that `./x setup` got.
-pub const RUNTIME_VARIABLE: &str = "TANGLE_WEBGPU_RUNTIME";
 
 /// Dawn with one driver beneath.
 pub(super) struct WebGpu {

@@ -8,9 +8,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde::Deserialize;
 
-use super::RUNTIME_VARIABLE;
 use crate::job::{Stage, Times};
 use crate::worker::this_process::{self, leave};
+
+/// Environment variable of a worker with the folder of the Python package `wgpudawn`, where it is not the one that `./x setup` got.
+pub const RUNTIME_VARIABLE: &str = "TANGLE_WEBGPU_RUNTIME";
 
 /// See there.
 const SCRIPT: &str = include_str!("dawn.py");
