@@ -100,7 +100,7 @@ mod tests {
         match (pair.kind, ty) {
             (Kind::Nested | Kind::Sequence, _) | (_, Type { width: 1, .. }) => Some(300),
             (Kind::Operation, _) => None,
-            (Kind::Operator, Type { scalar: Scalar::Bool | Scalar::Int | Scalar::Uint, .. }) => Some(500),
+            (Kind::Operator, Type { scalar: Scalar::Bool | Scalar::Int | Scalar::Uint, .. }) => Some(600),
             (Kind::Operator, _) => Some(3_000),
         }
     }
