@@ -120,7 +120,7 @@ fn eight_shards_of_which_two_are_killed_are_what_one_campaign_finds() {
 #[test]
 fn only_what_the_other_device_does_right_counts() {
     let place = tempfile::tempdir().expect("a temporary folder");
-    let faulty = ["--device", "reference:elect_highest", "--cases", "240"];
+    let faulty = ["--device", "reference:elect_highest", "--cases", "300", "--inputs", "1"];
     let with = |name: &str, more: &[&str]| {
         let out = place.path().join(name);
         let ran = finish(fuzz(&out, &[&faulty[..], more].concat()));
