@@ -27,22 +27,12 @@ count_tests() {
     fi
 }
 
-# test_targets FILE…: the options that name these test programs to cargo, a word a line; a folder with a `main.rs` is one, too.
-test_targets() {
-    local file
-    for file in "$@"; do
-        case $file in
-            *\**) ;; # a pattern that nothing fits
-            */main.rs) basename "$(dirname "$file")" ;;
-            *) basename "$file" .rs ;;
-        esac
-    done | sort -u | sed 's/^/--test\n/'
-}
-
 # The tests of the libraries. Of the workspace, and not of packages: with the same features everywhere, so that nothing is built twice.
 tests_of_libraries() {
-    local targets
-    mapfile -t targets < <(test_targets {generator,oracle,interpreter,crates/*}/tests/{*.rs,*/main.rs})
+    local file targets=(--test oracle --test interpreter)
+    for file in {generator,crates/*}/tests/*.rs; do
+        [[ ! -f $file ]] || targets+=(--test "$(basename "$file" .rs)")
+    done
     cargo test --no-fail-fast --workspace --lib --bins "${targets[@]}"
 }
 
@@ -52,24 +42,16 @@ tests_in_documentation() {
 
 # The program's own tests, on the drivers of this machine.
 tests_of_program() {
-    local targets
-    mapfile -t targets < <(test_targets tests/*.rs)
-    cargo test --no-fail-fast --workspace "${targets[@]}"
+    cargo test --no-fail-fast --workspace --test command --test no_optimiser
 }
 
 # The same as on a machine that has no driver: an empty cache lists none, and those of the system are hidden. `compilers`, `coverage_of_cases`, `farm`
 # and `torture` take long and name the devices that they use, none of them a driver's.
 tests_without_drivers() {
-    local empty=$1 file files=() targets
-    for file in tests/*.rs; do
-        case $file in
-            */compilers.rs | */coverage_of_cases.rs | */farm.rs | */torture.rs) ;;
-            *) files+=("$file") ;;
-        esac
-    done
-    mapfile -t targets < <(test_targets "${files[@]}")
+    local empty=$1
     TANGLE_CACHE=$empty VK_DRIVER_FILES=$empty/none __EGL_VENDOR_LIBRARY_FILENAMES=$empty/none \
-        cargo test --no-fail-fast --workspace "${targets[@]}"
+        cargo test --no-fail-fast --workspace --test command --test no_optimiser -- \
+        --skip compilers:: --skip coverage_of_cases:: --skip farm:: --skip torture::
 }
 
 # tests_beside EMPTY: all that run while the program's run on the drivers.
@@ -88,7 +70,7 @@ run_all_tests() {
     local log other_log empty other status=0
     log=$(mktemp) other_log=$(mktemp) empty=$(mktemp -d)
     scratch+=("$log" "$other_log" "$empty")
-    check "building the tests" cargo test --workspace --no-run
+    check "building the tests" cargo test --workspace --lib --bins --tests --no-run
     tests_beside "$empty" >"$other_log" 2>&1 &
     other=$!
     say ""

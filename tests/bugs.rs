@@ -1,13 +1,11 @@
 //! The bug book, and which commit it was.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::*;
+use crate::common::*;
 use tangle_analysis::validate::validate;
 use tangle_campaign::counterfactual::Failing;
 use tangle_campaign::prepare::Prep;
@@ -327,6 +325,6 @@ fn pages_pass_with_the_changes_that_they_name() {
             seen.insert(&record.id);
         }
     };
-    common::targets::each_target(look);
+    crate::common::targets::each_target(look);
     note!("changes: {} of {} pages shown by devices here", seen.len(), pages.len());
 }

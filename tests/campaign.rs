@@ -1,14 +1,12 @@
 //! Real campaigns, short ones, through the command: the statistics, the findings, resuming, and what happens when something breaks.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 use tangle_analysis::validate::validate;
 use tangle_program::case::Case;

@@ -1,8 +1,6 @@
 //! The command and people: bad input, missing drivers, full disks, help. Every failure is one line that says what and where, exit code
 //! 2, and nothing lost.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
@@ -11,8 +9,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use common::expectations::Expectations;
-use common::*;
+use crate::common::expectations::Expectations;
+use crate::common::*;
 use serde_json::Value;
 
 fn scratch() -> tempfile::TempDir {

@@ -1,13 +1,11 @@
 //! Bundles run without tangle: the C program says of every device what tangle says, and so do Amber and VkRunner where they are
 //! installed (or named by `TANGLE_AMBER` and `TANGLE_VKRUNNER`).
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::*;
+use crate::common::*;
 use tangle_analysis::cost::log_stride;
 use tangle_campaign::executor::reference::Reference;
 use tangle_features::Api;

@@ -1,13 +1,11 @@
 //! A driver of one's own, a device to compare with, and campaigns in parts that are made one again.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::*;
+use crate::common::*;
 use serde_json::Value;
 
 const FAULTY: &str = "reference:mask_always_full";

@@ -1,12 +1,10 @@
 //! Findings that the first versions of tangle saved (format 1) stay readable: `tests/format-1/` has three of them as they were. They are never
 //! made anew.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::*;
+use crate::common::*;
 use tangle_identity::Kind;
 use tangle_report::SavedFinding;
 

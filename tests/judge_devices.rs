@@ -2,13 +2,11 @@
 //! leave is right, or they lack what they name. That something wrong is seen shows on the device that is quickest, whose worker is made to change a
 //! bit of what it reads back, and on the interpreter with planted faults.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use common::*;
+use crate::common::*;
 use serde_json::Value;
 
 /// A shader, what it is run with, and where the first word of each buffer is that it leaves.
@@ -213,7 +211,7 @@ fn devices_leave_what_is_right() {
         note!("no Vulkan driver: images, arrays of descriptors and device addresses are tried on the interpreter only");
     }
     let quick = quick_device().map(|device| device.name.clone());
-    let moves: BTreeSet<&str> = common::devices().iter().filter(|d| d.moves).map(|d| d.name.as_str()).collect();
+    let moves: BTreeSet<&str> = crate::common::devices().iter().filter(|d| d.moves).map(|d| d.name.as_str()).collect();
     for Shader { name, glsl, args, left, everywhere } in &SHADERS {
         let folder = folder(glsl);
         let names = devices.iter().map(String::as_str).chain(["interpreter@8"]);

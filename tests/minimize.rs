@@ -1,12 +1,10 @@
 //! `tangle minimize`: from a finding to a small one, in the folder beside it.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use tangle_analysis::validate::validate;
 use tangle_minimizer::statements;
 use tangle_program::case::Case;

@@ -4,13 +4,11 @@
 //! hands it on. So a parent that calls its children may not define what they use, and a parent that only hands their items on is in no circle.
 //! What is not seen: methods (which file has the `impl` does not follow from a call), macros, and tests.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::*;
+use crate::common::*;
 use regex::Regex;
 
 /// The names of a module below the crate's root; none for the root itself.

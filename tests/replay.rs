@@ -1,12 +1,10 @@
 //! `tangle replay` and `tangle corpus add` as a CI uses them: files in, files and exit codes out, on the reference device with planted
 //! faults.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::*;
+use crate::common::*;
 
 /// A reference device on which the vector about merges fails.
 const FAULTY: &str = "reference:if_merge_loses_last_lane";

@@ -1,12 +1,10 @@
 //! Citations lead somewhere: every rule that is cited stands in `docs/rules.md`, once, and every page that is named is in the repository.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::*;
+use crate::common::*;
 use regex::Regex;
 use tangle_oracle::map::MapRule;
 use tangle_oracle::observed::TangleRule;

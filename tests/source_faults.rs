@@ -1,12 +1,10 @@
 //! Programs on the devices of this machine that compile source themselves (OpenGL, WebGPU), and what becomes of them when the source that the device
 //! gets is changed.
 
-mod common;
-
 use std::path::PathBuf;
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use tangle_campaign::capabilities::dialect;
 use tangle_campaign::plan::{Choice, Plan};
 use tangle_campaign::prepare::{Prepared, prepare};
@@ -24,8 +22,8 @@ const PROGRAMS: u64 = 90;
 /// Programs on which a planted fault is tried.
 const TRIES: usize = 8;
 
-/// Changes of the source, each of which must be seen. Those of the last part concern what only OpenGL's sources have.
-const GLSL: [(&str, &str); 29] = [
+/// Changes of the source, each of which must be seen.
+const ALL: [(&str, &str); 15] = [
     ("subgroupAdd(", "subgroupMax("),
     ("subgroupMul(", "subgroupAdd("),
     ("subgroupMin(", "subgroupMax("),
@@ -34,16 +32,21 @@ const GLSL: [(&str, &str); 29] = [
     ("subgroupInclusiveAdd(", "subgroupExclusiveAdd("),
     ("subgroupExclusiveAdd(", "subgroupInclusiveAdd("),
     ("subgroupExclusiveMul(", "subgroupInclusiveMul("),
-    ("subgroupClusteredAdd(", "subgroupClusteredMax("),
     ("subgroupAny(", "subgroupAll("),
     ("subgroupAll(", "subgroupAny("),
     ("subgroupElect()", "!subgroupElect()"),
     ("subgroupShuffleUp(", "subgroupShuffleDown("),
+    ("continue;", "break;"),
+    ("uniform_words[0].x", "uniform_words[0].y"),
+    ("invocation = workgroup_index", "invocation = 0u * workgroup_index"),
+];
+
+/// More of GLSL's. Those of the last part concern what only OpenGL's sources have.
+const GLSL: [(&str, &str); 14] = [
+    ("subgroupClusteredAdd(", "subgroupClusteredMax("),
     ("subgroupQuadSwapHorizontal(", "subgroupQuadSwapVertical("),
     ("gl_SubgroupLtMask", "gl_SubgroupLeMask"),
     ("gl_SubgroupGeMask", "gl_SubgroupGtMask"),
-    ("continue;", "break;"),
-    ("uniform_words[0].x", "uniform_words[0].y"),
     ("push_words[0].x", "push_words[0].y"),
     ("const uint SPEC0 = ", "const uint SPEC0 = 1u + "),
     ("ballotARB(", "ballotARB(!"),
@@ -54,31 +57,15 @@ const GLSL: [(&str, &str); 29] = [
     ("gl_SubGroupLtMaskARB", "gl_SubGroupLeMaskARB"),
     ("gl_SubGroupGeMaskARB", "gl_SubGroupGtMaskARB"),
     ("binding = 5", "binding = 1"),
-    ("invocation = workgroup_index", "invocation = 0u * workgroup_index"),
 ];
 
-/// The same of WGSL.
-const WGSL: [(&str, &str); 20] = [
-    ("subgroupAdd(", "subgroupMax("),
-    ("subgroupMul(", "subgroupAdd("),
-    ("subgroupMin(", "subgroupMax("),
-    ("subgroupMax(", "subgroupMin("),
-    ("subgroupOr(", "subgroupXor("),
-    ("subgroupInclusiveAdd(", "subgroupExclusiveAdd("),
-    ("subgroupExclusiveAdd(", "subgroupInclusiveAdd("),
-    ("subgroupExclusiveMul(", "subgroupInclusiveMul("),
-    ("subgroupAny(", "subgroupAll("),
-    ("subgroupAll(", "subgroupAny("),
-    ("subgroupElect()", "!subgroupElect()"),
-    ("subgroupShuffleUp(", "subgroupShuffleDown("),
+/// More of WGSL's.
+const WGSL: [(&str, &str); 5] = [
     ("quadSwapX(", "quadSwapY("),
-    ("continue;", "break;"),
-    ("uniform_words[0].x", "uniform_words[0].y"),
     ("push_words.w0", "push_words.w1"),
     ("lane = inLane;", "lane = inSubgroupSize - 1u - inLane;"),
     ("subgroupBallot(", "subgroupBallot(!"),
     ("@binding(3)", "@binding(2)"),
-    ("invocation = workgroup_index", "invocation = 0u * workgroup_index"),
 ];
 
 /// The first device with subgroups from KHR_shader_subgroup, the first with those of ARB_shader_ballot, and the first of WebGPU.
@@ -155,10 +142,11 @@ fn planted_faults_in_the_source_are_found() {
             Dialect::Wgsl => prepared.shader.clone(),
             _ => print_in(&prepared.case, dialect).text,
         };
-        let rewrites = if dialect == Dialect::Wgsl { &WGSL[..] } else { &GLSL[..] };
-        for (from, to) in rewrites {
-            let has = |prepared: &&Prepared| source(prepared).contains(from);
-            let programs: Vec<&Prepared> = programs.iter().filter(has).take(TRIES).collect();
+        let sources: Vec<String> = programs.iter().map(source).collect();
+        let more = if dialect == Dialect::Wgsl { &WGSL[..] } else { &GLSL[..] };
+        for (from, to) in ALL.iter().chain(more) {
+            let those = programs.iter().zip(&sources).filter(|(_, source)| source.contains(from));
+            let programs: Vec<&Prepared> = those.map(|(prepared, _)| prepared).take(TRIES).collect();
             if programs.is_empty() {
                 continue;
             }

@@ -4,13 +4,11 @@
 //! signature: such values and crashes are noted. What the harness of a stage could get wrong fails the test: a lane map that breaks a rule and is not
 //! in `known/`, a shader that does not compile, commands that Vulkan refuses, and a stage in which hardly anything is right.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::expectations::Expectations;
-use common::targets::each_target;
-use common::*;
+use crate::common::expectations::Expectations;
+use crate::common::targets::each_target;
+use crate::common::*;
 use tangle_campaign::prepare::prepare;
 use tangle_campaign::target::{Conclusion, Finish, Target};
 use tangle_generator::{Size, from_seed};

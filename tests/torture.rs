@@ -1,8 +1,6 @@
 //! Campaigns on a machine that breaks: whatever happens to one, the findings and counts at its end are those of one that nothing happened to.
 //!
-//! `TANGLE_TORTURE=50 cargo test --release --test torture -- --nocapture` is the long form: so many disturbances of each kind.
-
-mod common;
+//! `TANGLE_TORTURE=50 cargo test --release --test command torture -- --nocapture` is the long form: so many disturbances of each kind.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,7 +9,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// A reference device that fails often, and one that never does.

@@ -2,14 +2,12 @@
 //!
 //! Known exceptions stand in `corpus/expectations.toml`.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use common::expectations::{Expectations, Expected, matches};
-use common::targets::each_target;
-use common::*;
+use crate::common::expectations::{Expectations, Expected, matches};
+use crate::common::targets::each_target;
+use crate::common::*;
 use tangle_analysis::validate::validate;
 use tangle_campaign::prepare::prepare;
 use tangle_campaign::target::{Conclusion, Finish, Target};

@@ -1,12 +1,9 @@
 //! The planted faults of the tree's devices contradict what the interpreter determines of the modules.
 
-mod common;
-#[path = "../../oracle/tests/planted/mod.rs"]
-mod planted;
-
 use std::collections::BTreeSet;
 
-use common::{case_of, compiled, consecutive, contradicts, interpret, maps};
+use crate::common::{case_of, compiled, consecutive, contradicts, interpret, maps};
+use crate::tree::planted;
 use tangle_analysis::validate::validate;
 use tangle_interpreter::{End, Outcome};
 use tangle_oracle::faults::workgroup::{PlantedWorkgroup, WorkgroupFault};
@@ -56,6 +53,7 @@ fn executed(case: &Case, map: &LaneMap, ours: tangle_interpreter::LaneMap) -> Op
 /// On the program that shows what each fault does.
 #[test]
 fn faults_of_programs_are_caught() {
+    assert!(OPEN.iter().all(|(_, why)| !why.is_empty()));
     let programs = planted::programs().rows;
     let mut caught = BTreeSet::new();
     for (fault, case, ..) in &programs {

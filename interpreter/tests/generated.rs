@@ -1,10 +1,8 @@
 //! Both oracles agree on generated cases: the tree's, and the interpreter's on the modules that compilers make of them.
 
-mod common;
-
 use std::io::Write as _;
 
-use common::{Counts, NOT_DEFINED, case_of, compare, expect, module_of};
+use crate::common::{Counts, NOT_DEFINED, case_of, compare, expect, module_of};
 use tangle_interpreter::faults::Planted;
 use tangle_program::case::Tier;
 
@@ -46,7 +44,7 @@ fn both_oracles_agree() {
                 println!("{}", tangle_runner::toolchain::disassemble(&module).unwrap_or_default());
             }
             if let Some(folder) = std::env::var_os("TANGLE_DUMP") {
-                common::dump(
+                crate::common::dump(
                     &case,
                     &module,
                     size,

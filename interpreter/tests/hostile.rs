@@ -1,10 +1,8 @@
 //! Hostile modules, with flipped bits or of arbitrary words: an error or some outcome, never a panic, never more than the limits.
 
-mod common;
-
 use std::sync::Mutex;
 
-use common::{case_of, compiled, dispatch, maps, options};
+use crate::common::{case_of, compiled, dispatch, maps, options};
 use peak_alloc::PeakAlloc;
 use tangle_interpreter::pipeline::DECODE_MEMORY;
 use tangle_interpreter::{

@@ -1,10 +1,8 @@
 //! The known bugs of spirv-opt, as the interpreter proves them: the module before the passes means what the program does, and the one behind them something else.
 
-mod common;
-
 use std::path::Path;
 
-use common::{compare, compiled, consecutive, expect, optimised};
+use crate::common::{compare, compiled, consecutive, expect, optimised};
 use tangle_program::case::Case;
 
 /// The optimiser dies of it, in this process.

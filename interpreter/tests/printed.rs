@@ -1,8 +1,6 @@
 //! Both oracles agree on the modules that the SPIR-V printer makes of generated cases, whatever freedom it uses.
 
-mod common;
-
-use common::{Counts, NOT_DEFINED, case_of, compare, expect};
+use crate::common::{Counts, NOT_DEFINED, case_of, compare, expect};
 use tangle_program::case::Tier;
 use tangle_program::variant::{Freedom, Printing, Variant};
 use tangle_runner::toolchain;

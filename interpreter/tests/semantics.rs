@@ -200,12 +200,12 @@ fn calls_and_returns() {
         Tier::Plain,
         Some(Planted::ReconvergesAfterCall),
     );
-    assert_eq!(text(&faulty), "ff ff ff ff f0,ff f0,ff f0,ff f0,ff");
+    assert_eq!(self::text(&faulty), "ff ff ff ff f0,ff f0,ff f0,ff f0,ff");
     // "All invocations leave via the merge block": these do not.
     let body = "if (lane < 2u) data[lane] = 1u; else if (lane < 4u) return; LOG(b());";
     check("", body, &[(Tier::Maximal, "f3 f3 - - f3 f3 f3 f3"), (Tier::Plain, "? ? - - ? ? ? ?")]);
     let faulty = run(&compile("", body), Tier::Plain, Some(Planted::UniformWithoutAll));
-    assert_eq!(text(&faulty), "f3 f3 - - f3 f3 f3 f3");
+    assert_eq!(self::text(&faulty), "f3 f3 - - f3 f3 f3 f3");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn lanes_whose_path_is_open_may_be_with_others() {
     let body = format!("{open} if (x == 1u) LOG(1u); LOG(b()); if (lane > 5u) LOG(b()); LOG(2u);");
     check("", &body, &[(Tier::Maximal, "~ ~ ?,2,~ ?,2,~ ?,2,~ ?,2,~ ?,?,2,~ ?,?,2,~")]);
     let faulty = run(&compile("", &body), Tier::Maximal, Some(Planted::LostLanesIgnored));
-    assert_eq!(text(&faulty), "~ ~ fc,2,~ fc,2,~ fc,2,~ fc,2,~ fc,c0,2,~ fc,c0,2,~");
+    assert_eq!(self::text(&faulty), "~ ~ fc,2,~ fc,2,~ fc,2,~ fc,2,~ fc,c0,2,~ fc,c0,2,~");
     // Those that entered no construct with them are as before.
     let apart = format!("if (lane < 4u) {{ {open} if (x == 1u) LOG(1u); LOG(b()); LOG(2u); }} LOG(b()); LOG(3u);");
     let apart = format!("if (lane > 3u) LOG(b()); {apart}");
@@ -260,7 +260,7 @@ fn undefined_values() {
     let nothing = "LOG(subgroupBallotFindLSB(uvec4(0u)));";
     check_all(nothing, "? ? ? ? ? ? ? ?");
     let faulty = run(&compile("", nothing), Tier::Maximal, Some(Planted::NoBitFoundIsZero));
-    assert_eq!(text(&faulty), "0 0 0 0 0 0 0 0");
+    assert_eq!(self::text(&faulty), "0 0 0 0 0 0 0 0");
     check_all("LOG(bitfieldExtract(0xF0u, int(lane), 28));", "f0 78 3c 1e f ? ? ?");
 }
 
@@ -328,7 +328,7 @@ fn fractions_of_small_negative_numbers() {
     let body = "float x = -1e-20 + uintBitsToFloat(data[0]); LOG(floatBitsToUint(fract(x))); LOG(uint(fract(x) < 1.0)); LOG(uint(fract(x) > 0.99));";
     check_all(body, &["?,?,1"; 8].join(" "));
     let faulty = run(&compile("", body), Tier::Maximal, Some(Planted::FractOfHost));
-    assert_eq!(text(&faulty), ["3f800000,0,1"; 8].join(" "));
+    assert_eq!(self::text(&faulty), ["3f800000,0,1"; 8].join(" "));
 }
 
 /// "The instruction is to operate at relaxed precision. The instruction's operands may also be truncated to the relaxed precision" (SPIR-V 1.6 §2.14).
@@ -1608,7 +1608,7 @@ fn integer_dot_products() {
     let lane = format!("{signed:x},{unsigned:x},{mixed:x},{other:x},{:x},{vector:x},ffffffff", 0x7FFF_FFF0 + 10);
     assert_eq!(text_of(&words), [format!("{lane},?").as_str(); 8].join(" "));
     let faulty = run(&words, Tier::Maximal, Some(Planted::DotOverflows));
-    assert_eq!(crate::text(&faulty), [format!("{lane},ffffffff").as_str(); 8].join(" "));
+    assert_eq!(self::text(&faulty), [format!("{lane},ffffffff").as_str(); 8].join(" "));
 }
 
 #[test]
@@ -1746,7 +1746,7 @@ fn a_fence_orders_what_was_done_before_it() {
     let outcome = run(&compile("", &racy), Tier::Maximal, None);
     assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::DataRace));
     let faulty = run(&compile("", &racy), Tier::Maximal, Some(Planted::FenceReleasesAll));
-    assert_eq!(text(&faulty), "1 0 3 2 5 4 7 6");
+    assert_eq!(self::text(&faulty), "1 0 3 2 5 4 7 6");
 }
 
 /// "X and Y are not mutually-ordered atomic operations" (Vulkan memory model, "Data Race"): volatile accesses are none, and nothing orders them.
@@ -1760,7 +1760,7 @@ fn volatile_accesses_of_others_are_in_no_order() {
     let outcome = run(&volatile(body), Tier::Maximal, None);
     assert_eq!(text(&outcome), "?,.,.,.,.,.,? ? ? ? ? ? ? ?");
     let faulty = run(&volatile(body), Tier::Maximal, Some(Planted::VolatileInOrder));
-    assert_eq!(text(&faulty), "7,.,.,.,.,.,7 7 7 7 7 7 7 7");
+    assert_eq!(self::text(&faulty), "7,.,.,.,.,.,7 7 7 7 7 7 7 7");
     // One's own, and those that a barrier orders, are as others.
     let own = "%own = OpAccessChain %puint %out %0 %base\nOpStore %own %lane Volatile\n%read = OpLoad %uint %own Volatile\nSTORE 1 %read";
     let outcome = run(&volatile(own), Tier::Maximal, None);
@@ -1777,7 +1777,7 @@ fn atomics_at_open_addresses() {
     let tiers = [Tier::Maximal, Tier::SubgroupUniform, Tier::Plain];
     check("", &body, &tiers.map(|tier| (tier, "? ?,? ? ? ? ? ? ?")));
     let faulty = run(&compile("", &body), Tier::Maximal, Some(Planted::OpenAddressInOrder));
-    assert_eq!(text(&faulty), "6 ?,6 6 6 6 6 6 6");
+    assert_eq!(self::text(&faulty), "6 ?,6 6 6 6 6 6 6");
     // A barrier between them orders them.
     check_all(&format!("{start} {open} barrier(); {known} LOG(s[2]);"), "6 ?,6 6 6 6 6 6 6");
 }
@@ -1806,7 +1806,7 @@ fn atomics_whose_order_is_open() {
     let body = format!("{load} if (lane == 7u) atomicAdd(data[0], 1u); LOG(r);");
     check(declarations, &body, &[(Tier::Maximal, "? ? ? ? ? ? ? ?"), (Tier::Plain, "? ? ? ? ? ? ? ?")]);
     let faulty = run(&compile(declarations, &body), Tier::Maximal, Some(Planted::AtomicsOfOthersForgotten));
-    assert_eq!(text(&faulty), "0 0 0 0 0 0 0 0");
+    assert_eq!(self::text(&faulty), "0 0 0 0 0 0 0 0");
     for racy in [
         format!("{load} if (lane == 7u) data[0] = 1u; LOG(r);"),
         format!("atomicAdd(data[0], 1u); {load} if (lane == 7u) data[0] = 1u; LOG(r);"),

@@ -1,8 +1,6 @@
 //! The vectors of the corpus as modules: the interpreter gives for each what its tree gives.
 
-mod common;
-
-use common::{compare, compiled, consecutive, expect, optimised, reversed};
+use crate::common::{compare, compiled, consecutive, expect, optimised, reversed};
 use tangle_program::case::{Case, Tier};
 use tangle_program::variant::Variant;
 

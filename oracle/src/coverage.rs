@@ -266,6 +266,18 @@ pub enum At {
     Vector(Scalar),
 }
 
+impl Gap {
+    /// Whether an operation of a program stands where the gap is.
+    pub fn may_be_filled_by(&self, placed: &Placed) -> bool {
+        let is_there = match self.at {
+            At::Context(context) => placed.contexts.contains(context),
+            At::Scalar(scalar) => placed.ty == Some(Type::scalar(scalar)),
+            At::Vector(scalar) => placed.ty.is_some_and(|ty| ty.scalar == scalar && ty.width > 1),
+        };
+        placed.op == self.op && is_there
+    }
+}
+
 impl Coverage {
     /// How many cells got as far as they can, and how many there are: operations in contexts, and operations on types.
     pub fn filled(&self) -> (usize, usize) {

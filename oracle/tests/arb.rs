@@ -1,9 +1,7 @@
 //! What ARB_shader_ballot and ARB_shader_group_vote promise, and what they do not: lane maps without numbers of subgroups, votes of groups
 //! that nobody knows.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tangle_oracle::judge::{Judgement, Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::predict::predict;

@@ -1,8 +1,6 @@
 //! What is counted of a prediction and of a judgement, by hand.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tangle_oracle::judge::{Counts, Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::predict::{OpUse, predict};

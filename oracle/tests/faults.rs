@@ -1,9 +1,8 @@
 //! Every planted fault does what its text says, and nothing else of a small program.
 
-mod planted;
-
 use std::collections::BTreeMap;
 
+use crate::planted;
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::reference::observe;

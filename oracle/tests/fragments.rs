@@ -1,10 +1,8 @@
 //! Fragment shaders (docs/rules.md, section H): small programs with expectations by hand, generated cases on right devices, and planted faults.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::*;
+use crate::common::*;
 use tangle_analysis::validate::validate;
 use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::fragment::{FragmentFault, PlantedFragment};

@@ -1,8 +1,6 @@
 //! Stages before rasterisation (docs/rules.md, section I): small programs with expectations by hand, generated cases on right devices, and planted faults.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tangle_analysis::validate::validate;
 use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::items::{ItemFault, PlantedItem};

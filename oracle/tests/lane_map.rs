@@ -1,9 +1,7 @@
 //! The rules of the lane map, each broken once: the fault is reported, and values are judged only where the map still says which
 //! lanes there are.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tangle_oracle::judge::{Judgement, Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
 use tangle_oracle::reference::observe;

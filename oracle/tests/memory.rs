@@ -1,9 +1,7 @@
 //! What is known of arrays that invocations share (docs/rules.md, sections A and Y): small programs with expectations by hand. How to read the text:
 //! [`common`].
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tangle_oracle::judge::{Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::predict::predict;

@@ -1,8 +1,6 @@
 //! The words that show what is wrong in an open tangle: they hold on the device with the fault, and on no device that is right.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Observation, Verdict, compare, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};

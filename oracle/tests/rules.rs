@@ -1,9 +1,7 @@
 //! The rules of the oracle, one test each, named after the rule: a small program, and what 8 lanes in one subgroup of size 8 must
 //! log. How to read the text: [`common`].
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;

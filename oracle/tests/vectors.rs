@@ -3,11 +3,9 @@
 //! The letters are those of that page; where it has a ballot `X` in a loop's head, that is `B` here. How to read the text:
 //! [`common`].
 
-mod common;
-
 use std::path::Path;
 
-use common::{check, expected};
+use crate::common::{check, expected};
 use tangle_oracle::map::LaneMap;
 use tangle_program::case::{Case, Tier};
 

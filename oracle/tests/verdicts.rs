@@ -1,8 +1,6 @@
 //! From logs to a verdict: what counts as wrong, where the first wrong step is, and what was compared.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tangle_oracle::judge::{Counts, Judgement, Kind, Mismatch, Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::observed::{Severity, TangleRule};

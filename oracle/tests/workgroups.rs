@@ -1,8 +1,6 @@
 //! The stages with workgroups: right devices with quads of every kind, and planted faults of the lane map.
 
-mod common;
-
-use common::all_are_caught;
+use crate::common::{all_are_caught, main_of};
 use tangle_analysis::validate::validate;
 use tangle_generator::{Config, from_seed};
 use tangle_oracle::faults::workgroup::{PlantedWorkgroup, WorkgroupFault};
@@ -53,7 +51,7 @@ fn right_devices_pass_with_quads_of_every_kind() {
 #[test]
 fn what_is_found_in_a_payload() {
     let found = |stage: Stage, meshes: u32, by_task: bool| {
-        let mut case = common::main_of([]);
+        let mut case = main_of([]);
         case.entry_point.stage = stage;
         case.entry_point.spirv = SpirvVersion::V1_4;
         case.entry_point.launch = Launch::workgroups([4, 1, 1], [2, 1, 1]);

@@ -27,16 +27,19 @@ pub fn root() -> &'static Path {
 }
 
 /// Says something that is seen although the test passes: what was compared, what could not be.
-pub fn note(text: fmt::Arguments<'_>) {
+pub fn write_note(text: fmt::Arguments<'_>) {
     // Not `eprintln!`, which the test harness keeps to itself.
     let _ = writeln!(std::io::stderr(), "note: {text}");
 }
 
-/// `note(format_args!(…))`
+/// `write_note(format_args!(…))`
 #[macro_export]
 macro_rules! note {
-    ($($arg:tt)*) => { $crate::common::note(format_args!($($arg)*)) };
+    ($($arg:tt)*) => { $crate::common::write_note(format_args!($($arg)*)) };
 }
+
+#[allow(unused_imports, reason = "not every test program uses it")]
+pub use crate::note;
 
 /// A finished run of the command.
 #[derive(Debug)]

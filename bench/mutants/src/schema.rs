@@ -74,29 +74,18 @@ fn write_manifests(root: &Path, out: &Path) -> Result<()> {
     )?;
     std::fs::copy(root.join("Cargo.lock"), out.join("Cargo.lock"))?;
     let text = std::fs::read_to_string(root.join("oracle/Cargo.toml"))?;
-    let text = text.replacen("[package]", "[package]\nautotests = false", 1);
-    let text = text[..text.find("[[bench]]").unwrap_or(text.len())].to_owned();
+    let text = text[..text.find("[[test]]").unwrap_or(text.len())].to_owned();
     let is_kept = |line: &&str| !line.starts_with("criterion") && !line.starts_with("mimalloc");
     std::fs::write(out.join("oracle/Cargo.toml"), text.lines().filter(is_kept).collect::<Vec<_>>().join("\n"))?;
     Ok(())
 }
 
-/// The integration tests, as modules of one `suite`.
+/// The integration tests, as the module `suite`.
 fn write_tests(root: &Path, out: &Path) -> Result<()> {
-    let mut suite = String::new();
     for (path, text) in sources(&root.join("oracle/tests"))? {
-        let mut text = text.replace("env!(\"CARGO_MANIFEST_DIR\")", "&std::env::var(\"TANGLE_ORACLE\").unwrap()");
-        let name = match path.components().count() {
-            1 => path.file_stem(),
-            _ => path.parent().and_then(Path::file_name),
-        };
-        let name = name.and_then(|name| name.to_str()).context("a test has a name")?;
-        if path.components().count() > 1 {
-            text = text.replace("crate::", &format!("crate::suite::{name}::"));
-        }
-        if path.components().count() == 1 || path.ends_with("main.rs") {
-            writeln!(suite, "#[path = \"../tests/{}\"]\nmod {name};", path.display())?;
-        }
+        let text = text
+            .replace("env!(\"CARGO_MANIFEST_DIR\")", "&std::env::var(\"TANGLE_ORACLE\").unwrap()")
+            .replace("crate::", "crate::suite::");
         write(&out.join("oracle/tests").join(&path), &text)?;
     }
     // The sources include cases of it, too.
@@ -104,7 +93,6 @@ fn write_tests(root: &Path, out: &Path) -> Result<()> {
     if !corpus.exists() {
         std::os::unix::fs::symlink(root.join("corpus"), corpus)?;
     }
-    write(&out.join("oracle/src/suite.rs"), &suite)?;
     write(&out.join("oracle/src/mutants.rs"), include_str!("chosen.rs"))
 }
 
@@ -130,7 +118,7 @@ fn write_sources(root: &Path, out: &Path, dropped: &BTreeSet<String>) -> Result<
         }
         if shown == "lib.rs" {
             text = format!(
-                "#![allow(warnings)]\n{text}\nmod mutants;\n#[cfg(test)]\nextern crate self as tangle_oracle;\n#[cfg(test)]\nmod suite;\n"
+                "#![allow(warnings)]\n{text}\nmod mutants;\n#[cfg(test)]\nextern crate self as tangle_oracle;\n#[cfg(test)]\n#[path = \"../tests/main.rs\"]\nmod suite;\n"
             );
         }
         write(&out.join("oracle/src").join(&path), &text)?;

@@ -3,7 +3,7 @@
 //! They are what people write with subgroups: the Khronos subgroup tutorial and the page on
 //! VK_KHR_shader_subgroup_uniform_control_flow. Log sites stand where an example writes its output.
 //!
-//! After a change: `TANGLE_WRITE_PATTERNS=1 cargo test -p tangle-program --test patterns`.
+//! After a change: `TANGLE_WRITE_PATTERNS=1 cargo test -p tangle-analysis --test patterns`.
 
 #[path = "../../program/tests/common/mod.rs"]
 mod common;

@@ -3,7 +3,7 @@
 //! The programs stand here in the order and with the letters of that page. A point A, B, C, D there is log site 1, 2, 3, 4
 //! here, which logs the first word of a ballot; the page says which ballots 8 lanes in one subgroup of size 8 must give.
 //!
-//! After a change: `TANGLE_WRITE_VECTORS=1 cargo test -p tangle-program --test vectors`.
+//! After a change: `TANGLE_WRITE_VECTORS=1 cargo test -p tangle-analysis --test vectors`.
 
 #[path = "../../program/tests/common/mod.rs"]
 mod common;

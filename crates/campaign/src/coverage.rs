@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tangle_analysis::context::operations;
+use tangle_analysis::context::{Placed, operations};
 use tangle_generator::pairs::Pairs;
 use tangle_oracle::coverage::Coverage;
 
@@ -40,6 +40,22 @@ fn plan(choice: Choice, targets: &[Target]) -> anyhow::Result<Plan> {
 /// # Errors
 /// If the sequence cannot be made.
 pub fn measure(choice: Choice, cases: u64) -> anyhow::Result<Coverage> {
+    measure_those(choice, cases, |_| true)
+}
+
+/// Adds to a table what fills its gaps: of the first `cases` programs of the sequence those run that have an operation where a gap is.
+///
+/// # Errors
+/// If the sequence cannot be made.
+pub fn fill(coverage: &mut Coverage, choice: Choice, cases: u64) -> anyhow::Result<()> {
+    let gaps = coverage.gaps();
+    let stands_in_gap = |placed: &Placed| gaps.iter().any(|gap| gap.may_be_filled_by(placed));
+    coverage.merge(&measure_those(choice, cases, |program| program.iter().any(stands_in_gap))?);
+    Ok(())
+}
+
+/// [`measure`] of the programs with the operations that are asked for.
+fn measure_those(choice: Choice, cases: u64, wanted: impl Fn(&[Placed]) -> bool + Sync) -> anyhow::Result<Coverage> {
     let targets = targets()?;
     let plan = plan(choice, &targets)?;
     let next = AtomicU64::new(0);
@@ -51,10 +67,14 @@ pub fn measure(choice: Choice, cases: u64) -> anyhow::Result<Coverage> {
                 return coverage;
             }
             let Some(case) = plan.case(index) else { continue };
+            let program = operations(&case.program);
+            if !wanted(&program) {
+                continue;
+            }
             let target = &targets[index as usize % targets.len()];
             let prepared = Prepared::without_module(case);
             if let Finish::Judged(judgement) = target.run(&prepared).finish {
-                coverage.add(prepared.case.entry_point.stage, &operations(&prepared.case.program), &judgement.op_use);
+                coverage.add(prepared.case.entry_point.stage, &program, &judgement.op_use);
             }
         }
     };

@@ -39,8 +39,7 @@ pub static TABLE: &[Compiler] =
 
 /// The row of a front end; `None` if there is none. `clang.base` and `clang.patched` are builds of `clang`.
 pub fn row(front_end: &FrontEnd) -> Option<&'static Compiler> {
-    let name = front_end.compiler.split('.').next().unwrap_or_default();
-    TABLE.iter().find(|row| row.language == front_end.language && row.name == name)
+    TABLE.iter().find(|row| row.language == front_end.language && row.name == front_end.base())
 }
 
 /// Finds the compiler of a front end, which may be a build of one's own beside others of the same compiler.

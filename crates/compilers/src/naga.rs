@@ -66,14 +66,13 @@ fn fitted(case: &mut Case) {
 }
 
 fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
-    // It has the built-in functions without this, and refuses the line itself as not implemented.
-    let source = call.source.replacen("enable subgroups;", "", 1);
     let refused = |message: String| Failure::Refused(message.trim().to_owned());
-    let module = naga::front::wgsl::parse_str(&source).map_err(|error| refused(error.emit_to_string(&source)))?;
+    let module =
+        naga::front::wgsl::parse_str(call.source).map_err(|error| refused(error.emit_to_string(call.source)))?;
     let capabilities = Capabilities::IMMEDIATES | Capabilities::SUBGROUP | Capabilities::SHADER_FLOAT16;
     let info = Validator::new(ValidationFlags::all(), capabilities)
         .validate(&module)
-        .map_err(|error| refused(error.emit_to_string(&source)))?;
+        .map_err(|error| refused(error.emit_to_string(call.source)))?;
     let restricted = BoundsCheckPolicy::Restrict;
     let options = spv::Options {
         // Good for whoever takes a later one. From 1.4 on its arrays of functions would not be valid, beside those of workgroups

@@ -15,8 +15,20 @@ use tangle_program::types::{Scalar, Type};
 use tangle_program::variant::{Language, Variant};
 
 fn in_wgsl(case: Case) -> Case {
-    let variant: Variant = "wgsl@naga".parse().expect("a variant");
+    compiled_by("wgsl@tint", case)
+}
+
+fn compiled_by(front_end: &str, case: Case) -> Case {
+    let variant: Variant = front_end.parse().expect("a variant");
     Case { variant, tier: Tier::Plain, ..case }
+}
+
+/// WGSL asks for subgroup operations; naga, which has them, does not know the extension.
+#[test]
+fn naga_is_not_asked_for_subgroups() {
+    let enables =
+        |front_end| source(&compiled_by(front_end, case("", main_of(|_| vec![])))).contains("enable subgroups;");
+    assert_eq!(["wgsl@tint", "wgsl@naga", "wgsl@naga.patched"].map(enables), [true, false, false]);
 }
 
 #[test]

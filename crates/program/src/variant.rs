@@ -87,6 +87,13 @@ pub struct Compiled {
     pub then: Box<Variant>,
 }
 
+impl FrontEnd {
+    /// The compiler's name without that of a build: `clang` for `clang.patched`.
+    pub fn base(&self) -> &str {
+        self.compiler.split('.').next().unwrap_or_default()
+    }
+}
+
 impl fmt::Display for FrontEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.language.name(), self.compiler)

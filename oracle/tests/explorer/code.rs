@@ -1,6 +1,6 @@
 //! Programs as lists of instructions, and what one lane does with an instruction.
 
-use crate::program::{Arm, Form, Node, Op, PerLane, Program};
+use super::program::{Arm, Form, Node, Op, PerLane, Program};
 
 /// Number of a construct in the text: a selection, a loop, a call.
 pub type Construct = u32;

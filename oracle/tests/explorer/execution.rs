@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use tangle_program::case::Tier;
 
-use crate::code::{By, Code, END, Instr, Lane};
-use crate::program::Op;
+use super::code::{By, Code, END, Instr, Lane};
+use super::program::Op;
 
 /// An operation, executed together.
 #[derive(Clone, Debug, PartialEq, Eq)]

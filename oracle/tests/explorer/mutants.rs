@@ -1,7 +1,7 @@
 //! Executions that are spoilt, each in one way.
 
-use crate::execution::{Instance, Logs};
-use crate::program::Op;
+use super::execution::{Instance, Logs};
+use super::program::Op;
 
 /// How an execution is spoilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

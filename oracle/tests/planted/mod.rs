@@ -3,10 +3,7 @@
 //! A text names the log sites `A`, `B`, … with the lanes (local indices) that come by as a hexadecimal mask, and the words that they log, in the
 //! order of the lanes; several words of a lane are joined by `/`. `A=07` alone: each logs just that mask.
 
-#[path = "../common/mod.rs"]
-mod common;
-
-use common::*;
+use super::common::*;
 use tangle_oracle::faults::Fault;
 use tangle_program::case::{Case, SpecConstant, Tier};
 use tangle_program::control::{LoopControl, SelectionControl};
@@ -59,7 +56,7 @@ pub fn programs() -> Programs {
 
 /// The lane: less than 8, as an index and a distance of a shift have to be.
 fn lane() -> Expr {
-    bin(common::lane(), BinaryOp::BitAnd, uint(7))
+    bin(super::common::lane(), BinaryOp::BitAnd, uint(7))
 }
 
 fn number(expr: Expr) -> Expr {

@@ -3,7 +3,7 @@
 //! What a shader declares is planned as for GLSL; what it says is printed here. Which sentences of the language's text it rests on is said in
 //! `docs/languages.md`. In short:
 //!
-//! - `enable subgroups;` and `diagnostic(off, subgroup_uniformity);`: programs have subgroup operations wherever they like.
+//! - `enable subgroups;`, but for naga, and `diagnostic(off, subgroup_uniformity);`: programs have subgroup operations wherever they like.
 //! - Built-in values are copied to private variables of the module; the log is written by functions `LOG1(site, x1)` and so on.
 //! - `out` and `inout` parameters are pointers; a parameter that the function writes is copied to a variable.
 //! - A loop whose head holds statements is a `loop` with `continuing`; so is every `do … while`, with `break if`.
@@ -60,11 +60,19 @@ pub(crate) fn expression(case: &Case, function: &Function, expr: &Expr) -> Strin
     printer.out
 }
 
+/// Whether the shader has to ask for subgroup operations, as WGSL says (§4.1.1). naga has them without being asked, and refuses the line as not
+/// implemented (gfx-rs/wgpu, issue 5555).
+fn enables_subgroups(case: &Case) -> bool {
+    case.variant.front_end().is_none_or(|by| by.base() != "naga")
+}
+
 impl<'a> Printer<'a> {
     fn wgsl_header(&mut self, uses: Uses) {
         use interface::{ARRAYS, INPUTS, LOG, MAP, UNIFORMS};
         let data = &self.case.data;
-        put_line!(self, "enable subgroups;");
+        if enables_subgroups(self.case) {
+            put_line!(self, "enable subgroups;");
+        }
         if uses.scalars >> Scalar::Float16 as u16 & 1 == 1 {
             put_line!(self, "enable f16;");
         }

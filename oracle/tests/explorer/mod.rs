@@ -7,9 +7,6 @@
 //!
 //! `TANGLE_SEEDS=FIRST..END` looks at other programs, for as long as one likes.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod code;
 mod execution;
 mod mutants;
