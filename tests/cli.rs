@@ -1305,14 +1305,19 @@ fn two_campaigns_do_not_share_a_folder() {
 #[test]
 fn a_campaign_by_time_ends_in_time() {
     let folder = scratch();
-    let begin = std::time::Instant::now();
-    let mut command = tangle(["fuzz", "--time", "1s", "--seed", "1", "--device", "reference", "--out"]);
-    command.arg(folder.path());
-    let ran = finish(command).expect(0);
-    let took = begin.elapsed();
-    assert!(took >= Duration::from_secs(1) && took < Duration::from_secs(120), "{took:?}");
-    assert!(ran.stderr.contains("seed 1, devices reference"), "{ran}");
-    assert!(number(&read_json(&folder.path().join("campaign.json"))["ledger"]["devices"]["reference"]["cases"]) > 0);
+    // On a busy machine the first case may take longer than the shortest of these; the folder's campaign goes on each time.
+    let got_through_cases = [1, 8, 64].into_iter().any(|seconds| {
+        let begin = std::time::Instant::now();
+        let mut command = tangle(["fuzz", "--seed", "1", "--device", "reference", "--time"]);
+        command.arg(format!("{seconds}s")).arg("--out").arg(folder.path());
+        let ran = finish(command).expect(0);
+        let took = begin.elapsed().as_secs();
+        assert!((seconds..seconds + 120).contains(&took), "{took} s");
+        assert!(ran.stderr.contains("seed 1, devices reference"), "{ran}");
+        let state = read_json(&folder.path().join("campaign.json"));
+        number(&state["ledger"]["devices"]["reference"]["cases"]) > 0
+    });
+    assert!(got_through_cases);
 }
 
 // ---- hostile surroundings ----

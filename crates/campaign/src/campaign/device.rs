@@ -110,7 +110,8 @@ impl Campaign {
                     continue;
                 }
                 if index % self.plan.inputs() == 0 {
-                    let avoided = self.plan.avoided(program);
+                    // Of the program whose turn it is, which another worker may have run.
+                    let avoided = self.plan.avoided(index / self.plan.inputs());
                     self.update_device(target, |entry| entry.avoided += avoided);
                 }
                 self.enter_case(target, *index, entered)?;
