@@ -364,6 +364,8 @@ pub(crate) struct Access {
     pub space: Space,
     /// Where the scalars lie from the pointer: bytes, or cells.
     pub leaves: Vec<(u32, Scalar)>,
+    /// Where the last one ends.
+    pub end: u64,
     pub read_only: bool,
     /// All lanes of a subgroup have to access the same descriptor.
     pub uniform_descriptor: bool,
@@ -376,13 +378,6 @@ pub(crate) struct Access {
     pub aligned: Option<(u64, u64)>,
     /// To a texel: nothing is there at [`NO_TEXEL`].
     pub texel: bool,
-}
-
-impl Access {
-    /// Where the last scalar ends, from the pointer.
-    pub fn end(&self) -> u64 {
-        self.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max().unwrap_or(0)
-    }
 }
 
 /// Where a texel is sought.
@@ -555,6 +550,10 @@ pub(crate) struct Object {
     pub zeroed: bool,
     /// Bytes it must have at least.
     pub size: u64,
+    /// The variable, by the first of its objects.
+    pub variable: u32,
+    /// Decorated `Aliased`.
+    pub aliased: bool,
 }
 
 /// A built-in variable: `SPIR-V` number, its first column and how many there are.

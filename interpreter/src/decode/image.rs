@@ -148,6 +148,7 @@ impl Decoder<'_> {
             base: Base::Reg(texel),
             space: Space::Bytes,
             leaves: (0..image.format.count).map(|at| (at * stored.bytes(), stored)).collect(),
+            end: u64::from(image.format.count * stored.bytes()),
             read_only: pointer.read_only || image.is_sampled,
             uniform_descriptor: pointer.uniform_descriptor,
             volatile: operands.contains(ImageOperands::VOLATILE_TEXEL) || pointer.volatile,

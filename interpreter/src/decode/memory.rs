@@ -241,10 +241,12 @@ impl Decoder<'_> {
             let largest = narrow.iter().map(|(_, scalar)| u64::from(scalar.bytes())).max().unwrap_or(1);
             (pointer.offset, largest.max(u64::from(operands.aligned)))
         });
+        let end = narrow.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max();
         self.code.accesses.push(Access {
             base: pointer.base,
             space: pointer.space,
             leaves: narrow,
+            end: end.unwrap_or(0),
             read_only: pointer.read_only,
             uniform_descriptor: pointer.uniform_descriptor,
             volatile: operands.volatile || pointer.volatile && way != Way::Atomic,

@@ -91,6 +91,7 @@ struct Decorations {
     built_in: Option<u32>,
     array_stride: Option<u32>,
     read_only: bool,
+    aliased: bool,
     coherent: bool,
     volatile: bool,
     non_uniform: bool,

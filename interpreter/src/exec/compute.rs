@@ -173,6 +173,13 @@ impl Machine<'_> {
         }
     }
 
+    /// Gives a column its values, for the active lanes.
+    #[inline(always)]
+    pub(super) fn each_active(&self, d: Reg, f: impl Fn(usize) -> u64) {
+        let d = self.columns.bits(d);
+        lanes!(self, slot => { d[slot].set(f(slot)); });
+    }
+
     /// Copies a column, for the active lanes.
     pub(super) fn mov(&mut self, to: Reg, from: Reg) {
         if to == from {

@@ -138,7 +138,11 @@ impl Machine<'_> {
     fn located(&mut self, inst: &Inst, slot: usize, space: Space, pointer: u64, end: u64) -> Result<(u32, u64), Stop> {
         let found = self.memory.resolve(space, pointer);
         if let Some((object, offset)) = found {
-            let length = self.memory.objects[object as usize].bytes.len() as u64;
+            let bytes = &self.memory.objects[object as usize];
+            let length = bytes.bytes.len() as u64;
+            if bytes.several_ways {
+                self.memory.through = Memory::way(space, pointer);
+            }
             if offset.checked_add(end).is_some_and(|end| end <= length) {
                 return Ok((object, offset));
             }
@@ -169,16 +173,16 @@ impl Machine<'_> {
         Err(self.undefined(Rule::Misaligned, inst.place, vec![slot as u32], detail))
     }
 
-    /// True if what an invocation reads there may already be what another one writes behind it: an earlier run has found that out.
+    /// Why what an invocation reads there may already be what is written behind it, if it may: an earlier run has found that out.
     #[inline]
-    fn is_hidden(&self, object: u32, first: u64, size: u64) -> bool {
+    fn hidden(&self, object: u32, first: u64, size: u64) -> Option<Why> {
         let hidden = &self.knowledge.hidden;
         if hidden.is_empty() {
-            return false;
+            return None;
         }
         let granule = u64::from(self.code.granule.max(1));
         let mut granules = first / granule..=(first + size - 1) / granule;
-        granules.any(|at| hidden.contains(&(object, at as u32)))
+        granules.find_map(|at| hidden.get(&(object, at as u32)).copied())
     }
 
     fn clash(&self, inst: &Inst, slot: usize, object: u32, offset: u64, clash: Clash) -> Stop {
@@ -231,7 +235,10 @@ impl Machine<'_> {
         for &out in outs {
             self.clear(out);
         }
-        let end = access.end();
+        if self.load_unchanging(access, outs) {
+            return Ok(());
+        }
+        let end = access.end;
         let layout = self.layout;
         self.memory.place = inst.place;
         for at in 0..self.active.len() {
@@ -253,19 +260,18 @@ impl Machine<'_> {
                     taint = self.volatile(inst, (object, first, size), slot, false, access.sharing)?;
                 } else {
                     match self.memory.touch((object, first, size), slot, false, access.sharing, layout) {
-                        Ok(None) if self.is_hidden(object, first, size) => {
-                            taint = self.reasons.taint(Why::Private, inst.place);
+                        Ok(why) => {
+                            if let Some(why) = why.or_else(|| self.hidden(object, first, size)) {
+                                taint = self.reasons.taint(why, inst.place);
+                            }
                         }
-                        Ok(None) => {}
-                        Ok(Some(why)) => taint = self.reasons.taint(why, inst.place),
                         Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),
                     }
                 }
                 let bytes = &self.memory.objects[object as usize];
                 let at = first as usize;
-                let value = read(&bytes.bytes[at..], size as usize);
+                let value = scalar_at(&bytes.bytes[at..], scalar);
                 taint = taint.max(bytes.taint(at, size as usize));
-                let value = if scalar == Scalar::Bool { value & 1 } else { value };
                 if taint == 0 {
                     // Cleared before.
                     self.columns.bits(out)[slot].set(value);
@@ -275,6 +281,50 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Loads what nobody can write, for all lanes in one step: nothing is noted of such accesses, and every byte is determined. False if there is more to it.
+    fn load_unchanging(&self, access: &Access, outs: &[Reg]) -> bool {
+        if access.space != Space::Bytes || access.volatile || access.texel {
+            return false;
+        }
+        match access.base {
+            Base::Bytes { object, offset } => {
+                let Some(bytes) = self.memory.unchanging(object) else { return false };
+                let Some(bytes) = bytes.get(offset as usize..).filter(|bytes| bytes.len() as u64 >= access.end) else {
+                    return false;
+                };
+                for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
+                    let value = scalar_at(&bytes[leaf as usize..], scalar);
+                    self.each_active(out, |_| value);
+                }
+                true
+            }
+            Base::Reg(reg) if !self.columns.is_tainted(reg) => {
+                let pointers = self.columns.bits(reg);
+                let Some(&first) = self.active.first() else { return false };
+                let object = pointers[first as usize].get() >> OFFSET_BITS;
+                let Some(bytes) = object.checked_sub(1).and_then(|object| self.memory.unchanging(object as u32)) else {
+                    return false;
+                };
+                let Some(room) = (bytes.len() as u64).checked_sub(access.end) else { return false };
+                let begin = object << OFFSET_BITS;
+                let inside = |slot: usize| pointers[slot].get().wrapping_sub(begin) <= room;
+                if !self.active.iter().all(|&slot| inside(slot as usize)) {
+                    return false;
+                }
+                for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
+                    let bytes = &bytes[leaf as usize..];
+                    let at = |slot: usize| (pointers[slot].get() - begin) as usize;
+                    match scalar.bytes() {
+                        4 => self.each_active(out, |slot| read(&bytes[at(slot)..], 4)),
+                        _ => self.each_active(out, |slot| scalar_at(&bytes[at(slot)..], scalar)),
+                    }
+                }
+                true
+            }
+            Base::Reg(_) | Base::Cells(_) => false,
+        }
     }
 
     fn load_cells(&mut self, inst: &Inst, access: &Access, outs: &[Reg]) -> Result<(), Stop> {
@@ -328,7 +378,7 @@ impl Machine<'_> {
         if access.space == Space::Cells {
             return self.store_cells(inst, access, ins);
         }
-        let end = access.end();
+        let end = access.end;
         let layout = self.layout;
         self.memory.place = inst.place;
         for at in 0..self.active.len() {
@@ -690,6 +740,13 @@ impl Machine<'_> {
         self.show_write(inst, slot, (object, at), size, (new, taint));
         self.write(object, at, size, new, taint)
     }
+}
+
+/// A scalar in memory.
+#[inline(always)]
+fn scalar_at(bytes: &[u8], scalar: Scalar) -> u64 {
+    let value = read(bytes, scalar.bytes() as usize);
+    if scalar == Scalar::Bool { value & 1 } else { value }
 }
 
 fn integer_of(op: AtomicOp) -> Int2 {
