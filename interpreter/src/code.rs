@@ -338,6 +338,9 @@ pub(crate) enum Space {
 /// Bits of the offset in a pointer to bytes. Above them stands the number of the object.
 pub(crate) const OFFSET_BITS: u32 = 40;
 
+/// The offset in a pointer to bytes.
+pub(crate) const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
+
 /// One index of an access chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Term {

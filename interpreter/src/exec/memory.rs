@@ -359,7 +359,7 @@ impl Memory {
         }
         let object = (pointer >> OFFSET_BITS).checked_sub(1)?;
         let object = *self.of_variable.get(usize::try_from(object).ok()?)?;
-        Some((object, pointer & ((1 << OFFSET_BITS) - 1)))
+        Some((object, pointer & OFFSET_MASK))
     }
 }
 

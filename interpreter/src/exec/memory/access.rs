@@ -38,6 +38,16 @@ impl Memory {
     }
 }
 
+/// What a lane accesses.
+enum Reached {
+    /// An object, from an offset on.
+    Inside(u32, u64),
+    /// What an open pointer leads to, with this taint.
+    Open(u64, u32),
+    /// A texel outside of its image.
+    Nothing,
+}
+
 impl Machine<'_> {
     pub(crate) fn chain(&mut self, inst: &Inst, chain: u32) {
         let code = self.code;
@@ -196,6 +206,48 @@ impl Machine<'_> {
 
     // ---- accesses ----
 
+    /// The object that all lanes access, if it is one, to which there is one way, and all of them are inside of it.
+    fn common_object(&self, access: &Access) -> Option<u32> {
+        if access.space != Space::Bytes || access.texel {
+            return None;
+        }
+        let pointer = |slot: u32| match access.base {
+            Base::Bytes { object, offset } => Some((u64::from(object) + 1) << OFFSET_BITS | offset),
+            Base::Reg(reg) if !self.columns.is_tainted(reg) => Some(self.columns.bits(reg)[slot as usize].get()),
+            Base::Reg(_) | Base::Cells(_) => None,
+        };
+        let first = pointer(*self.active.first()?)?;
+        let (object, _) = self.memory.resolve(access.space, first)?;
+        let bytes = &self.memory.objects[object as usize];
+        let room = (bytes.bytes.len() as u64).checked_sub(access.end).filter(|_| !bytes.several_ways)?;
+        let begin = first & !OFFSET_MASK;
+        let inside = |slot: &u32| pointer(*slot).is_some_and(|pointer| pointer.wrapping_sub(begin) <= room);
+        self.active.iter().all(inside).then_some(object)
+    }
+
+    /// What a lane accesses.
+    #[inline(always)]
+    fn reached(&mut self, inst: &Inst, slot: usize, access: &Access, common: Option<u32>) -> Result<Reached, Stop> {
+        if let Some(object) = common {
+            let offset = match access.base {
+                Base::Bytes { offset, .. } => offset,
+                Base::Reg(reg) => self.columns.bits(reg)[slot].get() & OFFSET_MASK,
+                Base::Cells(_) => 0,
+            };
+            return Ok(Reached::Inside(object, offset));
+        }
+        let (pointer, open) = self.usable(inst, slot, access.base)?;
+        if open != 0 {
+            return Ok(Reached::Open(pointer, open));
+        }
+        if access.texel && pointer == NO_TEXEL {
+            return Ok(Reached::Nothing);
+        }
+        self.aligned(inst, slot, access, pointer)?;
+        let (object, offset) = self.located(inst, slot, access.space, pointer, access.end)?;
+        Ok(Reached::Inside(object, offset))
+    }
+
     /// A descriptor that an index without `NonUniform` has chosen is the same in all lanes of a subgroup that access it together (Vulkan,
     /// VUID-RuntimeSpirv-subgroupSize-10149). Descriptors of one buffer are not distinguished.
     fn one_descriptor(&mut self, inst: &Inst, access: &Access) -> Result<(), Stop> {
@@ -238,21 +290,22 @@ impl Machine<'_> {
         if self.load_unchanging(access, outs) {
             return Ok(());
         }
-        let end = access.end;
+        let common = self.common_object(access);
         let layout = self.layout;
         self.memory.place = inst.place;
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
-            let (pointer, open) = self.usable(inst, slot, access.base)?;
-            let nowhere = access.texel && open == 0 && pointer == NO_TEXEL;
-            if open != 0 || nowhere {
-                let outside = Why::OutsideImage;
-                let taint = if nowhere { self.reasons.taint(outside, inst.place) } else { self.reasons.derived(open) };
-                outs.iter().for_each(|&out| self.columns.set(out, slot, 0, taint));
-                continue;
-            }
-            self.aligned(inst, slot, access, pointer)?;
-            let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
+            let (object, offset) = match self.reached(inst, slot, access, common)? {
+                Reached::Inside(object, offset) => (object, offset),
+                open => {
+                    let taint = match open {
+                        Reached::Open(_, taint) => self.reasons.derived(taint),
+                        _ => self.reasons.taint(Why::OutsideImage, inst.place),
+                    };
+                    outs.iter().for_each(|&out| self.columns.set(out, slot, 0, taint));
+                    continue;
+                }
+            };
             for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
                 let mut taint = 0;
@@ -378,21 +431,19 @@ impl Machine<'_> {
         if access.space == Space::Cells {
             return self.store_cells(inst, access, ins);
         }
-        let end = access.end;
+        let common = self.common_object(access);
         let layout = self.layout;
         self.memory.place = inst.place;
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
-            let (pointer, open) = self.usable(inst, slot, access.base)?;
-            if open != 0 {
-                self.store_anywhere(inst, access.space, pointer, access.volatile)?;
-                continue;
-            }
-            if access.texel && pointer == NO_TEXEL {
-                continue;
-            }
-            self.aligned(inst, slot, access, pointer)?;
-            let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
+            let (object, offset) = match self.reached(inst, slot, access, common)? {
+                Reached::Inside(object, offset) => (object, offset),
+                Reached::Open(pointer, _) => {
+                    self.store_anywhere(inst, access.space, pointer, access.volatile)?;
+                    continue;
+                }
+                Reached::Nothing => continue,
+            };
             if self.memory.objects[object as usize].read_only {
                 return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
             }
@@ -415,7 +466,9 @@ impl Machine<'_> {
                         Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),
                     }
                 }
-                self.show_write(inst, slot, (object, first as usize), size as usize, (value, taint));
+                if self.observer.is_some() {
+                    self.show_write(inst, slot, (object, first as usize), size as usize, (value, taint));
+                }
                 self.write(object, first as usize, size as usize, value, taint)?;
             }
         }
@@ -510,6 +563,7 @@ impl Machine<'_> {
         self.observer = Some(observer);
     }
 
+    #[inline]
     fn write(&mut self, object: u32, at: usize, size: usize, value: u64, taint: u32) -> Result<(), Stop> {
         let Memory { objects, budget, .. } = &mut *self.memory;
         let Bytes { bytes, taints, .. } = &mut objects[object as usize];

@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::sparse::PAGE;
 use super::sync::{Suspect, Sync};
 use super::{ATOMIC_WROTE, MANY, MIXED, Memory, OTHERS_ACTED, PRIVATE_READ, Shadow, UNKNOWN_SCOPES};
 use crate::code::*;
@@ -305,11 +306,12 @@ impl Memory {
             return Ok(Some(why));
         }
         let bytes = &mut self.objects[object as usize];
-        if first == last && self.equal.is_none() {
-            let shadow = bytes.shadow.at(first, bytes.granules, &mut self.budget)?;
+        if first / PAGE == last / PAGE && self.equal.is_none() {
+            let page = bytes.shadow.page(first / PAGE, bytes.granules, &mut self.budget)?;
+            let granules = &mut page[first % PAGE..=last % PAGE];
             let alone = |who: u32| who == 0 || who == me;
-            if alone(shadow.writer) && alone(shadow.reader) && shadow.atomic == 0 {
-                shadow.note(me, time, writes, sharing);
+            if granules.iter().all(|shadow| alone(shadow.writer) && alone(shadow.reader) && shadow.atomic == 0) {
+                granules.iter_mut().for_each(|shadow| shadow.note(me, time, writes, sharing));
                 return Ok(None);
             }
         }
