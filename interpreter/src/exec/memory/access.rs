@@ -108,22 +108,25 @@ impl Machine<'_> {
             return false;
         }
         let first = fixed.unwrap_or(0).wrapping_add(chain.offset);
-        for &slot in &self.active {
-            let slot = slot as usize;
-            let mut pointer = first.wrapping_add(base.map_or(0, |reg| self.columns.bits(reg)[slot].get()));
-            for term in &chain.terms {
-                let index = alu::signed(self.columns.bits(term.index)[slot].get(), term.width);
-                let limit = match term.limit {
-                    Some(limit) => limit,
-                    None if chain.space == Space::Bytes => 1 << (OFFSET_BITS - 8),
-                    None => return false,
-                };
-                if index as u64 >= limit {
-                    return false;
-                }
-                pointer = pointer.wrapping_add((index as u64).wrapping_mul(term.stride));
+        match base {
+            Some(reg) => self.each1(inst.d, reg, |pointer| first.wrapping_add(pointer)),
+            None => self.each_active(inst.d, |_| first),
+        }
+        for term in &chain.terms {
+            let limit = match term.limit {
+                Some(limit) => limit,
+                None if chain.space == Space::Bytes => 1 << (OFFSET_BITS - 8),
+                None => return false,
+            };
+            let mut outside = false;
+            self.each2(inst.d, inst.d, term.index, |pointer, index| {
+                let index = alu::signed(index, term.width) as u64;
+                outside |= index >= limit;
+                pointer.wrapping_add(index.wrapping_mul(term.stride))
+            });
+            if outside {
+                return false;
             }
-            self.columns.bits(inst.d)[slot].set(pointer);
         }
         self.clear(inst.d);
         true
