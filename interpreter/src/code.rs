@@ -4,6 +4,7 @@
 //! and cost nothing. Recursion is forbidden (SPIR-V 1.6 §2.16.1), so every function has its columns once.
 
 use rspirv::spirv;
+use smallvec::SmallVec;
 
 use crate::outcome::Why;
 use crate::types::{Scalar, TypeId};
@@ -351,13 +352,19 @@ pub(crate) struct Term {
     pub limit: Option<u64>,
 }
 
+/// Those of one access chain.
+pub(crate) type Terms = SmallVec<[Term; 1]>;
+
+/// Scalars, and where they lie.
+pub(crate) type Leaves = SmallVec<[(u32, Scalar); 2]>;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     pub base: Base,
     pub space: Space,
     /// Added to the base.
     pub offset: u64,
-    pub terms: Vec<Term>,
+    pub terms: Terms,
 }
 
 /// A load, store or atomic.
@@ -366,7 +373,7 @@ pub(crate) struct Access {
     pub base: Base,
     pub space: Space,
     /// Where the scalars lie from the pointer: bytes, or cells.
-    pub leaves: Vec<(u32, Scalar)>,
+    pub leaves: Leaves,
     /// Where the last one ends.
     pub end: u64,
     pub read_only: bool,

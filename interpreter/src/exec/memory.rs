@@ -16,10 +16,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::reasons::{NOWHERE, Reasons};
 use super::stop::Stop;
-use aliases::{ADDRESS, Aliases, Through};
 use crate::code::*;
 use crate::dispatch::Dispatch;
 use crate::outcome::{Error, Why};
+use aliases::{ADDRESS, Aliases, Through};
 pub(crate) use sparse::Budget;
 use sparse::{PAGE, Sparse};
 use sync::Sync;

@@ -593,7 +593,11 @@ impl Memory {
         }
         let aliased = several_ways && self.other_way(object, at..=at, sharing, kind != 1)?.is_some();
         let unknown = shadow.flags & UNKNOWN_SCOPES != 0 && !ordered;
-        let hidden = aliased || hides_read || unknown || alien.is_some() || self.hides_write(shadow, slot, false, sharing, layout);
+        let hidden = aliased
+            || hides_read
+            || unknown
+            || alien.is_some()
+            || self.hides_write(shadow, slot, false, sharing, layout);
         let others = others || hidden;
         // The operators since the last point that orders them all.
         let own = kind;
