@@ -1,17 +1,13 @@
 """Tests of the reader of the offload-test-suite's format, of its rules, and that a wrong value is found."""
 
-import contextlib
-import io
 import json
 import os
 import struct
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 from unittest import mock
 
 import judge_offload as suite
+from suite_testing import SuiteCase
 
 # Two buffers, one float result by ULP, one exact result.
 TEST = """#--- source.hlsl
@@ -86,18 +82,14 @@ def answer(out=(5, 0xFFFFFFFA), real=(float_bits(1.5), float_bits(float("nan")))
 
 
 @unittest.skipIf(suite.yaml is None, "without PyYAML")
-class WholeRuns(unittest.TestCase):
+class WholeRuns(SuiteCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         (self.folder / "test").mkdir()
         (self.folder / "test/a.test").write_text(TEST)
         (self.folder / "module").write_bytes(module())
-        for name, program in (("judge", JUDGE), ("dxc", COMPILE)):
-            path = self.folder / name
-            path.write_text(f"#!{sys.executable}\n{program}")
-            path.chmod(0o755)
+        programs = ["--tangle", self.program("judge", JUDGE), "--dxc", self.program("dxc", COMPILE)]
+        self.command = [*programs, "--compilers", "dxc"]
         os.environ |= {"CALLS": str(self.folder / "calls"), "MODULE": str(self.folder / "module"), "TANGLE_CACHE": str(self.folder)}
 
     def run_suite(self, said, *options, equal=None):
@@ -105,11 +97,7 @@ class WholeRuns(unittest.TestCase):
         os.environ.pop("EQUAL", None)
         if equal:
             os.environ["EQUAL"] = equal
-        command = ["judge_offload.py", "--tangle", f"{self.folder}/judge", "--dxc", f"{self.folder}/dxc", "--compilers", "dxc"]
-        out = io.StringIO()
-        with mock.patch.object(sys, "argv", [*command, *options, str(self.folder)]), contextlib.redirect_stdout(out):
-            code = suite.main()
-        return code, out.getvalue()
+        return self.run_script(suite, *self.command, *options, self.folder)
 
     def test_agrees_and_inputs(self):
         code, text = self.run_suite(answer())

@@ -12,7 +12,7 @@ A module of another stage is called from an entry point for compute that is adde
 compared was not there before.
 
 Prints how many pairs mean the same, how many differ, and each reason why others were not compared, with --list the tests of each
-row. Exit code: 1 if a pair differs.
+row. Exit code: 1 if a pair differs, 2 if no word was compared.
 """
 
 import argparse
@@ -376,7 +376,10 @@ def main():
         if args.list:
             for name in names:
                 print(f"       {name}")
-    sys.exit(1 if any(what.startswith("differs") for what in rows) else 0)
+    differs = any(what.startswith("differs") for what in rows)
+    if not total and not differs:
+        print("nothing was compared")
+    sys.exit(1 if differs else 0 if total else 2)
 
 
 if __name__ == "__main__":

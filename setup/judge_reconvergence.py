@@ -8,7 +8,7 @@ vktReconvergenceTests.cpp and compiled here (a C++ compiler is needed); nothing 
 
 The simulator executes with maximal reconvergence, which is one of the executions that the weaker kinds allow. So whatever the
 interpreter determines has to be the simulator's, of each kind. Prints for each how many programs agree, how many are open, and how
-many words were compared. Exit code: 1 if a word that the interpreter determines is not the simulator's.
+many words were compared. Exit code: 1 if a word that the interpreter determines is not the simulator's, 2 if none was compared.
 """
 
 import argparse
@@ -266,7 +266,11 @@ def main():
         for row in mine:
             if row[3]:
                 print(f"       {row[3]}")
-    sys.exit(1 if any(row[0] == "differs" for row in rows) else 0)
+    differs = any(row[0] == "differs" for row in rows)
+    words = sum(row[1] for row in rows)
+    if not words:
+        print("nothing was compared")
+    sys.exit(1 if differs else 0 if words else 2)
 
 
 if __name__ == "__main__":

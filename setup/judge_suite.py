@@ -8,7 +8,7 @@ tests/cases of google/amber, test/fuzzers/corpora or any folder of modules of Kh
 google/graphicsfuzz. Nothing of them is copied.
 
 Prints how many EXPECTs hold, are contradicted, and are open, and how often each reason kept a file from being judged.
---list names the files of each row. Exit code: 1 if an EXPECT is contradicted.
+--list names the files of each row. Exit code: 1 if an EXPECT is contradicted, 2 if none was compared.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def judge(tangle, path):
         return kind, 0, 0, 0, reason(lines[-1])
     answer = json.loads(run.stdout)
     if "expectations" in answer:
-        kind = "contradicted" if answer["fails"] else "open" if answer["open"] else "holds"
+        kind = "contradicted" if answer["fails"] else "open" if answer["open"] else "holds" if answer["holds"] else "executed"
         open_ones = [line for line in answer["expectations"] if "not determined" in line]
         why = reason(open_ones[0].split("not determined: ", 1)[-1]) if kind == "open" else ""
         return kind, answer["holds"], answer["fails"], answer["open"], why
@@ -95,7 +95,9 @@ def main():
         if args.list or kind == "contradicted":
             for path in paths:
                 print(f"           {path}")
-    sys.exit(1 if contradicted else 0)
+    if not hold + contradicted:
+        print("nothing was compared")
+    sys.exit(1 if contradicted else 0 if hold else 2)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 //! and cost nothing. Recursion is forbidden (SPIR-V 1.6 §2.16.1), so every function has its columns once.
 
 use rspirv::spirv;
+use smallvec::SmallVec;
 
 use crate::outcome::Why;
 use crate::types::{Scalar, TypeId};
@@ -338,6 +339,9 @@ pub(crate) enum Space {
 /// Bits of the offset in a pointer to bytes. Above them stands the number of the object.
 pub(crate) const OFFSET_BITS: u32 = 40;
 
+/// The offset in a pointer to bytes.
+pub(crate) const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
+
 /// One index of an access chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Term {
@@ -348,13 +352,19 @@ pub(crate) struct Term {
     pub limit: Option<u64>,
 }
 
+/// Those of one access chain.
+pub(crate) type Terms = SmallVec<[Term; 1]>;
+
+/// Scalars, and where they lie.
+pub(crate) type Leaves = SmallVec<[(u32, Scalar); 2]>;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     pub base: Base,
     pub space: Space,
     /// Added to the base.
     pub offset: u64,
-    pub terms: Vec<Term>,
+    pub terms: Terms,
 }
 
 /// A load, store or atomic.
@@ -363,7 +373,9 @@ pub(crate) struct Access {
     pub base: Base,
     pub space: Space,
     /// Where the scalars lie from the pointer: bytes, or cells.
-    pub leaves: Vec<(u32, Scalar)>,
+    pub leaves: Leaves,
+    /// Where the last one ends.
+    pub end: u64,
     pub read_only: bool,
     /// All lanes of a subgroup have to access the same descriptor.
     pub uniform_descriptor: bool,
@@ -376,13 +388,6 @@ pub(crate) struct Access {
     pub aligned: Option<(u64, u64)>,
     /// To a texel: nothing is there at [`NO_TEXEL`].
     pub texel: bool,
-}
-
-impl Access {
-    /// Where the last scalar ends, from the pointer.
-    pub fn end(&self) -> u64 {
-        self.leaves.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max().unwrap_or(0)
-    }
 }
 
 /// Where a texel is sought.
@@ -555,6 +560,10 @@ pub(crate) struct Object {
     pub zeroed: bool,
     /// Bytes it must have at least.
     pub size: u64,
+    /// The variable, by the first of its objects.
+    pub variable: u32,
+    /// Decorated `Aliased`.
+    pub aliased: bool,
 }
 
 /// A built-in variable: `SPIR-V` number, its first column and how many there are.

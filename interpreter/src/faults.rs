@@ -100,6 +100,7 @@ faults! {
     AtomicOrIsXor: "OpAtomicOr is OpAtomicXor",
     AtomicLosesLane: "the atomic of the first lane is lost",
     PrivateIsShared: "accesses that are neither coherent nor made available and visible are seen by others all the same",
+    AliasesAssumed: "variables of one buffer are taken to be Aliased, and its descriptors to be one",
     ScopesIgnored: "the memory scopes of atomics and barriers hold everybody",
     AlignmentIgnored: "physical addresses need no alignment",
     IndexOffByOne: "dynamic indices of variables are one too high where that is in bounds",
@@ -107,9 +108,10 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 20] = [
+    pub const BY_HAND: [Planted; 21] = [
         Planted::PrivateIsShared,
         Planted::ScopesIgnored,
+        Planted::AliasesAssumed,
         Planted::AlignmentIgnored,
         Planted::PhisOneByOne,
         Planted::UniformWithoutAll,

@@ -3,8 +3,23 @@
 use smallvec::{SmallVec, smallvec};
 
 /// A set of local invocation indices.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct Lanes(SmallVec<[u64; 2]>);
+
+// Words are copied, which the derived one does not know.
+impl Clone for Lanes {
+    fn clone(&self) -> Lanes {
+        Lanes(SmallVec::from_slice(&self.0))
+    }
+
+    fn clone_from(&mut self, other: &Lanes) {
+        if self.0.len() == other.0.len() {
+            self.0.copy_from_slice(&other.0);
+        } else {
+            *self = other.clone();
+        }
+    }
+}
 
 impl Lanes {
     /// No invocation of `n`.
@@ -49,7 +64,9 @@ impl Lanes {
 
     /// Those that are in both sets.
     pub fn and(&self, other: &Lanes) -> Lanes {
-        Lanes(self.0.iter().zip(&other.0).map(|(x, y)| x & y).collect())
+        let mut both = self.clone();
+        both.0.iter_mut().zip(&other.0).for_each(|(x, y)| *x &= y);
+        both
     }
 
     /// True if all of these are in the other set.

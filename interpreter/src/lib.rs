@@ -80,6 +80,9 @@
 //! memory. Of accesses that are not the values are open ([`Why::Private`]); one whose read came first is found out by running again. Barriers and fences
 //! order invocations that are within their memory scope.
 //!
+//! Several variables, or several descriptors, may have one buffer. Accesses through different ones are ordered as those of one variable only if these are
+//! `Aliased`, and visible only as far as both share them; else the values are open ([`Why::Aliased`]).
+//!
 //! The result of an atomic is open if atomics of others on the same location are not ordered with it, or if lost invocations may execute some; what
 //! others leave is determined if they commute. Atomics that are not in each other's scope are treated as plain accesses. That is found out like rule 3, by running again; a race that the first of these runs has counts, since its
 //! order is one that is allowed. Volatile accesses that race are open in the same way.
@@ -91,7 +94,7 @@
 //!   see, nor by identities of functions (`exec/expansion.rs` lists what continues an expression).
 //! - Races are found in the orders that are executed, not in all.
 //! - A barrier that acquires and releases a kind of memory stands for both sides; that each of several fences beside it has its counterpart is not checked.
-//! - Two variables that alias one buffer count as one reference (Vulkan memory model, "Reference").
+//! - Pointers that are parameters of functions count as the variables that they come from, and physical addresses of one buffer as one pointer; both as `Aliased`.
 //! - `undefined` means that this execution has undefined behaviour. That no execution has any is not shown, except for what depends on lane sets as above.
 //!
 //! # Example

@@ -62,6 +62,9 @@ pub enum Why {
     /// Open: another invocation's access is ordered by a barrier, and yet not made available and visible: it, or this one, is private (Vulkan memory model,
     /// "Location-Ordered").
     Private,
+    /// Open: written, or read before, through another variable of the same buffer, of which a consumer of the module may take it that it is none: they are not
+    /// both decorated `Aliased` (SPIR-V 1.6 §2.18.2), or through another descriptor without making it available and visible.
+    Aliased,
     /// Open: sampled from an image; what filtering gives is not computed.
     Sampled,
     /// Open: written by an invocation whose path is unknown, or by one that might have been.
@@ -90,6 +93,9 @@ impl Why {
             Why::Precision => "determined up to its precision only",
             Why::Private => {
                 "another invocation's access is not made available and visible (Coherent, NonPrivate, memory scopes)"
+            }
+            Why::Aliased => {
+                "accessed through several variables that are not Aliased, or several descriptors that are not coherent"
             }
             Why::Sampled => "sampled from an image",
             Why::Path => "written on a path that is not determined",

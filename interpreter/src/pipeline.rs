@@ -230,8 +230,8 @@ impl Pipeline {
             for key in std::mem::take(&mut run.memory.contended) {
                 run.contended |= knowledge.contended.insert(key);
             }
-            for key in std::mem::take(&mut run.memory.hidden) {
-                run.contended |= knowledge.hidden.insert(key);
+            for (key, why) in std::mem::take(&mut run.memory.hidden) {
+                run.contended |= knowledge.hidden.insert(key, why).is_none();
             }
             match result {
                 Ok(()) => {}

@@ -81,7 +81,9 @@ impl Reader {
         let class = class_of(words[0] & 0xFFFF)?;
         let mut rest = &words[1..];
         let (mut result_type, mut result_id) = (None, None);
-        let mut operands = Vec::with_capacity(rest.len());
+        let is_result = |kind| matches!(kind, OperandKind::IdResultType | OperandKind::IdResult);
+        let results = class.operands.iter().take_while(|operand| is_result(operand.kind)).count();
+        let mut operands = Vec::with_capacity(rest.len().saturating_sub(results));
         let mut logical = class.operands.iter();
         let mut repeated = None;
         while let Some(operand) = repeated.or_else(|| logical.next()) {

@@ -1,4 +1,5 @@
-//! What invocations see of each other's accesses: `Coherent` and its relatives, and memory scopes (Vulkan memory model).
+//! What invocations see of each other's accesses, and of their own through other variables: `Coherent` and its relatives, memory scopes (Vulkan memory model),
+//! `Aliased` (SPIR-V).
 //!
 //! A workgroup of eight invocations in two subgroups of four. Each lane writes one word with `LOG`; a row shows them: `?` is open, `-` not written.
 
@@ -38,10 +39,18 @@ void main() {{
     )
 }
 
+fn compiled(glsl: &str) -> Vec<u32> {
+    toolchain::compile_with_lines(glsl, SpirvVersion::V1_5).unwrap_or_else(|e| panic!("{e}\n{glsl}"))
+}
+
 fn run(glsl: &str, workgroups: u32, fault: Option<Planted>) -> Outcome {
-    let words = toolchain::compile_with_lines(glsl, SpirvVersion::V1_5).unwrap_or_else(|e| panic!("{e}\n{glsl}"));
+    run_module(&compiled(glsl), workgroups, fault)
+}
+
+/// Runs a module. The buffer of binding 2 is that of binding 0.
+fn run_module(words: &[u32], workgroups: u32, fault: Option<Planted>) -> Outcome {
     let mut pipeline =
-        Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default()).expect("supported");
+        Pipeline::new(&Module::parse(words).expect("a module"), &PipelineOptions::default()).expect("supported");
     if let Some(fault) = fault {
         pipeline = pipeline.with_fault(fault);
     }
@@ -49,13 +58,18 @@ fn run(glsl: &str, workgroups: u32, fault: Option<Planted>) -> Outcome {
     let buffer = |binding, word: u32| {
         let bytes = [word.to_le_bytes(); 16].concat();
         let extent = if binding == 0 && is_image { [16, 1, 1] } else { [0; 3] };
-        Buffer { binding, bytes, extent, ..Buffer::default() }
+        let same_as = (binding == 2).then_some(1);
+        Buffer { binding, bytes, extent, same_as, ..Buffer::default() }
     };
     let uses = |binding: u32| pipeline.interface().bindings.iter().any(|found| found.binding == binding);
     let dispatch = Dispatch {
         workgroups: [workgroups, 1, 1],
         lane_map: LaneMap::linear(8, 4),
-        buffers: [(1, NOTHING), (0, 0)].into_iter().filter(|(at, _)| uses(*at)).map(|(at, w)| buffer(at, w)).collect(),
+        buffers: [(1, NOTHING), (0, 0), (2, 0)]
+            .into_iter()
+            .filter(|(at, _)| uses(*at))
+            .map(|(at, w)| buffer(at, w))
+            .collect(),
         push: Vec::new(),
         limits: Limits::default(),
     };
@@ -244,4 +258,96 @@ fn atomics_are_ordered_with_those_within_their_scope() {
     };
     assert_eq!(two("gl_ScopeDevice"), Ok(Some(16)));
     assert_eq!(two("gl_ScopeWorkgroup"), Err(Rule::DataRace));
+}
+
+/// A module with `Aliased` on so many of the variables whose bindings are not 1, in the order of their decorations.
+fn aliased(words: &[u32], count: usize) -> Vec<u32> {
+    const BINDING: [u32; 2] = [4 << 16 | 71, 33];
+    let mut changed = words[..5].to_vec();
+    let (mut at, mut left) = (5, count);
+    while at < words.len() {
+        let inst = &words[at..at + (words[at] >> 16) as usize];
+        changed.extend(inst);
+        if let &[head, variable, decoration, binding] = inst
+            && [head, decoration] == BINDING
+            && binding != 1
+            && left > 0
+        {
+            left -= 1;
+            changed.extend([3 << 16 | 71, variable, 20]);
+        }
+        at += inst.len();
+    }
+    toolchain::validate(&changed, SpirvVersion::V1_5).expect("it is valid");
+    changed
+}
+
+/// "The consumer is free to assume aliasing is not present between memory object declarations, unless the memory object declarations explicitly indicate they
+/// alias … Only those memory object declarations decorated with Aliased or AliasedPointer may alias each other" (SPIR-V 1.6 §2.18.2).
+#[test]
+fn variables_of_one_buffer_have_its_bytes_if_they_are_aliased() {
+    let declared = |qualifier: &str, other: &str| {
+        format!(
+            "layout(binding = 0) {qualifier} buffer A {{ uint a[16]; }}; layout({other}) {qualifier} buffer B {{ uvec2 b[8]; }};"
+        )
+    };
+    // Two variables of one descriptor, and two descriptors of one buffer.
+    let [plain, coherent] = ["", "coherent"].map(|qualifier| declared(qualifier, "binding = 0"));
+    let [apart, apart_coherent] = ["", "coherent"].map(|qualifier| declared(qualifier, "binding = 2"));
+    let floats = "layout(binding = 0) buffer A { uint a[16]; }; layout(binding = 0) buffer B { float f[16]; };";
+    let (zeros, lanes, twos) = ("0 0 0 0 0 0 0 0", "0 1 2 3 4 5 6 7", "2 2 2 2 2 2 2 2");
+    let across = "4 5 6 7 0 1 2 3";
+    let written = "a[2u * lane] = lane; LOG(b[lane].x);";
+    let back = "b[lane].x = lane; LOG(a[2u * lane]);";
+    let read_first = "uint x = a[2u * lane]; b[lane].x = 7u; LOG(x);";
+    let twice = "a[2u * lane] = 1u; b[lane].x = 2u; LOG(b[lane].x);";
+    let thrice = "a[2u * lane] = 1u; b[lane].x = 3u; b[lane].x = 2u; LOG(b[lane].x);";
+    let exchange = "a[2u * lane] = lane; SYNC(); LOG(b[lane ^ 4u].x);";
+    let atomics = "ADD(a[0], gl_ScopeDevice); SYNC(); LOG(b[0].x);";
+    let own_atomic = "ADD(a[2u * lane], gl_ScopeDevice); LOG(ADD(b[lane].x, gl_ScopeDevice) + 1u);";
+    let race = "a[2u * lane] = lane; LOG(b[lane ^ 1u].x);";
+    let others = "a[2u * lane] = lane; LOG(b[lane].y);";
+    let nothing_written = "LOG(a[2u * lane] + b[lane].x);";
+    // With no variable decorated, the first, and both.
+    for (declaration, body, expected) in [
+        (&plain, written, [ALL_OPEN, ALL_OPEN, lanes]),
+        (&plain, back, [ALL_OPEN, ALL_OPEN, lanes]),
+        (&plain, read_first, [ALL_OPEN, ALL_OPEN, zeros]),
+        (&plain, twice, [ALL_OPEN, ALL_OPEN, twos]),
+        (&plain, thrice, [ALL_OPEN, ALL_OPEN, twos]),
+        (&plain, race, ["DataRace"; 3]),
+        (&plain, others, [zeros; 3]),
+        (&plain, nothing_written, [zeros; 3]),
+        (&plain, exchange, [ALL_OPEN; 3]),
+        (&coherent, exchange, [ALL_OPEN, ALL_OPEN, across]),
+        (&coherent, atomics, [ALL_OPEN, ALL_OPEN, "8 8 8 8 8 8 8 8"]),
+        (&coherent, own_atomic, [ALL_OPEN, ALL_OPEN, twos]),
+        (&floats.to_owned(), "a[lane] = 0x3F800000u; LOG(uint(f[lane] * 2.0));", [ALL_OPEN, ALL_OPEN, twos]),
+        // "Two memory accesses through distinct references may require availability and visibility operations" (Vulkan memory model, "Reference").
+        (&apart, written, [ALL_OPEN; 3]),
+        (&apart, read_first, [ALL_OPEN; 3]),
+        (&apart, race, ["DataRace"; 3]),
+        (&apart, others, [zeros; 3]),
+        (&apart_coherent, written, [ALL_OPEN, ALL_OPEN, lanes]),
+        (&apart_coherent, read_first, [ALL_OPEN, ALL_OPEN, zeros]),
+        (&apart_coherent, twice, [ALL_OPEN, ALL_OPEN, twos]),
+        (&apart_coherent, exchange, [ALL_OPEN, ALL_OPEN, across]),
+    ] {
+        let words = compiled(&shader("", declaration, body));
+        for (count, expected) in expected.into_iter().enumerate() {
+            let outcome = run_module(&aliased(&words, count), 1, None);
+            assert_eq!(text(&outcome, 8), expected, "{count} aliased: {declaration} {body}");
+        }
+    }
+    let words = compiled(&shader("", &plain, written));
+    let outcome = run_module(&words, 1, None);
+    assert!(outcome.reasons.iter().any(|reason| reason.why == Why::Aliased), "{:?}", outcome.reasons);
+    // Read back at both places.
+    let outcome = run_module(&aliased(&compiled(&shader("", &apart_coherent, written)), 2), 1, None);
+    assert_eq!([1, 2].map(|at| outcome.buffers[at].word(16)), [Some(2); 2]);
+    for (declaration, body) in [(&plain, written), (&plain, back), (&apart, written)] {
+        let words = compiled(&shader("", declaration, body));
+        let outcome = run_module(&words, 1, Some(Planted::AliasesAssumed));
+        assert_eq!(text(&outcome, 8), lanes, "{declaration} {body}");
+    }
 }

@@ -599,6 +599,33 @@ mod tests {
         }
     }
 
+    /// Written through one variable of a buffer, read through another one: nothing is compared of that unless they are `Aliased`.
+    #[test]
+    fn variables_of_one_buffer() {
+        let glsl = ELECT.replace("void", "layout(set = 2, binding = 0) buffer B { uvec2 b[32]; };\nvoid").replace(
+            "a[gl_LocalInvocationIndex] = subgroupElect() ? 1u : 0u;",
+            "uint i = gl_LocalInvocationIndex;
+            if (i < 32u) { b[i].x = uint(subgroupElect()); a[2u * i + 1u] = a[2u * i] + 1u; }",
+        );
+        let words = toolchain::compile_with_lines(&glsl, SpirvVersion::V1_3).unwrap();
+        let mut aliased = words.clone();
+        // Behind `OpDecorate %variable Binding 0`, from the last one on.
+        for at in (0..words.len() - 4).rev().filter(|&at| words[at] == 4 << 16 | 71 && words[at + 2] == 33) {
+            aliased.splice(at..at, [3 << 16 | 71, words[at + 1], 20]);
+        }
+        let inputs = Inputs::default();
+        let made = |words: &[u32], fault| {
+            let judged = judge(words, &inputs).unwrap();
+            interpreter(16, fault).judge(&Ready::new(words, &inputs, &judged.interface).unwrap())
+        };
+        let Made::Right(compared) = made(&words, None) else { panic!("it differs") };
+        assert_eq!((compared.words, compared.open), (32, 32));
+        let Made::Right(compared) = made(&aliased, None) else { panic!("it differs") };
+        assert_eq!((compared.words, compared.open), (64, 0));
+        let Made::Wrong { compared, .. } = made(&aliased, Some(Planted::ElectHighest)) else { panic!("it is right") };
+        assert_eq!((compared.words, compared.different), (64, 8));
+    }
+
     /// The copy on one device, the module on another one, and what that is of a device with subgroups of 4 to 32.
     #[test]
     fn what_the_copy_has_to_do_with_it_is_said() {

@@ -215,7 +215,7 @@ impl<'a> Decoder<'a> {
 
     /// The columns of a value.
     pub(super) fn cells(&mut self, id: u32) -> Result<Cells, Error> {
-        match self.defs.get(&id) {
+        match self.defs.get(id) {
             Some(Def::Value(_, cells)) => return Ok(cells.clone()),
             Some(Def::Pointer(pointer)) => {
                 let pointer = pointer.clone();
@@ -232,7 +232,7 @@ impl<'a> Decoder<'a> {
 
     /// The type of a value.
     pub(super) fn value_type(&self, id: u32) -> Result<TypeId, Error> {
-        match self.defs.get(&id) {
+        match self.defs.get(id) {
             Some(Def::Value(ty, _)) => Ok(*ty),
             Some(Def::Pointer(pointer)) => Ok(pointer.ty),
             None => self.constants.get(&id).map(|c| c.ty).ok_or_else(|| invalid(format!("%{id} is no value"))),

@@ -128,6 +128,7 @@ impl Decoder<'_> {
             Decoration::BuiltIn => entry.built_in = value,
             Decoration::ArrayStride => entry.array_stride = value,
             Decoration::NonWritable => entry.read_only = true,
+            Decoration::Aliased => entry.aliased = true,
             Decoration::Coherent => entry.coherent = true,
             Decoration::Volatile => (entry.coherent, entry.volatile) = (true, true),
             Decoration::NonUniform => entry.non_uniform = true,

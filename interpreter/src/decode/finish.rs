@@ -132,36 +132,25 @@ impl Decoder<'_> {
         let count = self.temps as usize;
         let mut home = vec![u32::MAX; count];
         let mut own = vec![false; count];
-        for (index, block) in self.code.blocks.iter().enumerate() {
-            for at in block.first..block.end {
-                for reg in defined(&self.code, &self.code.insts[at as usize]) {
-                    if let Some(temp) = temp_of(reg) {
-                        home[temp] = index as u32;
-                    }
-                }
-            }
-        }
-        for (index, block) in self.code.blocks.iter().enumerate() {
-            let mut note = |reg: Reg| {
-                if let Some(temp) = temp_of(reg) {
-                    own[temp] |= home[temp] != index as u32;
-                }
-            };
-            for at in block.first..block.end {
-                used(&self.code, &self.code.insts[at as usize]).for_each(&mut note);
-            }
-            used_by_term(&self.code, &block.term).for_each(&mut note);
-        }
         let mut last_use = vec![0u32; count];
-        for block in &self.code.blocks {
+        // What a block uses it has computed before, or another one has.
+        for (index, block) in self.code.blocks.iter().enumerate() {
+            let index = index as u32;
             for at in block.first..block.end {
                 let inst = &self.code.insts[at as usize];
-                used(&self.code, inst)
-                    .chain(defined(&self.code, inst))
-                    .filter_map(temp_of)
-                    .for_each(|t| last_use[t] = at);
+                for temp in used(&self.code, inst).filter_map(temp_of) {
+                    own[temp] |= home[temp] != index;
+                    last_use[temp] = at;
+                }
+                for temp in defined(&self.code, inst).filter_map(temp_of) {
+                    home[temp] = index;
+                    last_use[temp] = at;
+                }
             }
-            used_by_term(&self.code, &block.term).filter_map(temp_of).for_each(|temp| last_use[temp] = u32::MAX);
+            for temp in used_by_term(&self.code, &block.term).filter_map(temp_of) {
+                own[temp] |= home[temp] != index;
+                last_use[temp] = u32::MAX;
+            }
         }
         // Callees share columns with their callers: what is live across a call has its own.
         for block in &self.code.blocks {
@@ -190,7 +179,6 @@ impl Decoder<'_> {
         for block in &self.code.blocks {
             free.clear();
             let mut next = first_shared;
-            let mut dying: Vec<usize> = Vec::new();
             for at in block.first..block.end {
                 let inst = &self.code.insts[at as usize];
                 for temp in defined(&self.code, inst).filter_map(temp_of) {
@@ -201,13 +189,13 @@ impl Decoder<'_> {
                         });
                     }
                 }
-                dying.extend(used(&self.code, inst).chain(defined(&self.code, inst)).filter_map(temp_of));
-                dying.sort_unstable();
-                dying.dedup();
-                for &temp in dying.iter().filter(|&&temp| !own[temp] && last_use[temp] == at) {
-                    free.push(places[temp]);
+                for temp in used(&self.code, inst).chain(defined(&self.code, inst)).filter_map(temp_of) {
+                    if !own[temp] && last_use[temp] == at {
+                        free.push(places[temp]);
+                        // Once.
+                        last_use[temp] = u32::MAX;
+                    }
                 }
-                dying.clear();
             }
             most_shared = most_shared.max(next - first_shared);
         }

@@ -414,8 +414,9 @@ impl<'a> Decoder<'a> {
         if size >= 1 << OFFSET_BITS {
             return Err(Error::Memory(format!("a variable of {size} bytes")));
         }
-        self.code.objects.push(Object { kind, read_only, zeroed: false, size });
-        Ok(Base::Bytes { object: self.code.objects.len() as u32 - 1, offset: 0 })
+        let number = self.code.objects.len() as u32;
+        self.code.objects.push(Object { kind, read_only, zeroed: false, size, variable: number, aliased: false });
+        Ok(Base::Bytes { object: number, offset: 0 })
     }
 
     fn input(&mut self, decorations: &Decorations, pointee: TypeId, first: Reg, count: usize) {
@@ -526,6 +527,9 @@ impl<'a> Decoder<'a> {
                 _ => ObjectKind::Buffer { set, binding, element, texel },
             };
             self.object(object, read_only, size)?;
+        }
+        for object in &mut self.code.objects[first as usize..] {
+            (object.variable, object.aliased) = (first, decorations.aliased);
         }
         pointer.base = Base::Bytes { object: first, offset: 0 };
         self.bindings.push(Binding {

@@ -148,6 +148,7 @@ impl Decoder<'_> {
             base: Base::Reg(texel),
             space: Space::Bytes,
             leaves: (0..image.format.count).map(|at| (at * stored.bytes(), stored)).collect(),
+            end: u64::from(image.format.count * stored.bytes()),
             read_only: pointer.read_only || image.is_sampled,
             uniform_descriptor: pointer.uniform_descriptor,
             volatile: operands.contains(ImageOperands::VOLATILE_TEXEL) || pointer.volatile,
@@ -336,7 +337,7 @@ impl Decoder<'_> {
 
     pub(super) fn image_instruction(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         // What its type lacks was named with the variable.
-        let of_opaque = match self.defs.get(&id_at(inst, 0)?) {
+        let of_opaque = match self.defs.get(id_at(inst, 0)?) {
             Some(Def::Value(ty, _)) => matches!(self.types.get(*ty), Type::Opaque(_)),
             Some(Def::Pointer(pointer)) => matches!(self.types.get(pointer.pointee), Type::Opaque(_)),
             None => false,

@@ -2,7 +2,7 @@
 
 use rspirv::dr::{self, Operand};
 use rspirv::spirv::Op as Opcode;
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::body::is_unscoped;
 use super::image::is_image;
@@ -38,11 +38,11 @@ impl Decoder<'_> {
         for (id, def) in before {
             match def {
                 Some(def) => self.defs.insert(id, def),
-                None => self.defs.remove(&id),
+                None => self.defs.remove(id),
             };
         }
         done?;
-        if let Some(Def::Value(ty, cells)) = self.defs.get(&result)
+        if let Some(Def::Value(ty, cells)) = self.defs.get(result)
             && let Some((scalar @ (Scalar::Int(32, _) | Scalar::Float(32)), _)) = self.types.components(*ty)
         {
             let (ty, cells) = (*ty, cells.clone());
@@ -87,7 +87,7 @@ impl Decoder<'_> {
     fn alias(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let source = id_at(inst, 0)?;
-        if let Some(Def::Pointer(pointer)) = self.defs.get(&source) {
+        if let Some(Def::Pointer(pointer)) = self.defs.get(source) {
             let pointer = (**pointer).clone();
             self.define_pointer(id, pointer);
             return Ok(());
@@ -313,7 +313,7 @@ impl Decoder<'_> {
         count: usize,
         mut emit: impl FnMut(&mut Self, &[Scalar], &[Reg]) -> Result<Reg, Error>,
     ) -> Result<(), Error> {
-        let ids: Vec<u32> = (0..count).map(|at| id_at(inst, at)).collect::<Result<_, _>>()?;
+        let ids: SmallVec<[u32; 4]> = (0..count).map(|at| id_at(inst, at)).collect::<Result<_, _>>()?;
         self.each_of(inst, &ids, &mut emit)
     }
 
@@ -325,8 +325,8 @@ impl Decoder<'_> {
         emit: &mut Emit<'_, Self>,
     ) -> Result<(), Error> {
         let (id, ty, _, n) = self.result_vector(inst)?;
-        let mut rows = Vec::with_capacity(ids.len());
-        let mut scalars = Vec::with_capacity(ids.len());
+        let mut rows: SmallVec<[Cells; 3]> = SmallVec::new();
+        let mut scalars: SmallVec<[Scalar; 4]> = SmallVec::new();
         for &id in ids {
             let (cells, scalar) = self.vector(id)?;
             if cells.len() != n {
@@ -337,7 +337,7 @@ impl Decoder<'_> {
         }
         let mut out = Cells::new();
         for c in 0..n {
-            let operands: Vec<Reg> = rows.iter().map(|row| row[c]).collect();
+            let operands: Cells = rows.iter().map(|row| row[c]).collect();
             out.push(emit(self, &scalars, &operands)?);
         }
         self.define(id, ty, out)

@@ -4,7 +4,7 @@ use rspirv::dr::{self, Operand};
 use rspirv::spirv::{MemoryAccess, Op as Opcode, StorageClass};
 use smallvec::smallvec;
 
-use super::{Decoder, Def, Pointer, id_at, integer_width, invalid};
+use super::{Cells, Decoder, Def, Pointer, id_at, integer_width, invalid};
 use crate::alu;
 use crate::code::*;
 use crate::outcome::{Error, Why};
@@ -27,7 +27,7 @@ const MAX_LEAVES: usize = 1 << 21;
 
 impl Decoder<'_> {
     pub(super) fn pointer(&self, id: u32) -> Result<Pointer, Error> {
-        match self.defs.get(&id) {
+        match self.defs.get(id) {
             Some(Def::Pointer(pointer)) => Ok((**pointer).clone()),
             _ => Err(invalid(format!("%{id} is no pointer"))),
         }
@@ -48,13 +48,13 @@ impl Decoder<'_> {
                 self.constant_column(bits)
             }
             Base::Reg(reg) if pointer.offset == 0 => reg,
-            Base::Reg(_) => self.chain(pointer, Vec::new()),
+            Base::Reg(_) => self.chain(pointer, Terms::new()),
         }
     }
 
     /// Emits the computation of an address.
-    fn chain(&mut self, pointer: &Pointer, terms: Vec<Term>) -> Reg {
-        let ins: Vec<Reg> = match pointer.base {
+    fn chain(&mut self, pointer: &Pointer, terms: Terms) -> Reg {
+        let ins: Cells = match pointer.base {
             Base::Reg(reg) => [reg].into_iter().chain(terms.iter().map(|term| term.index)).collect(),
             _ => terms.iter().map(|term| term.index).collect(),
         };
@@ -70,7 +70,7 @@ impl Decoder<'_> {
         if pointer.pointee == u32::MAX {
             return Err(invalid("a pointer to an incomplete type"));
         }
-        let mut terms = Vec::new();
+        let mut terms = Terms::new();
         let mut from = 1;
         if matches!(inst.class.opcode, Opcode::PtrAccessChain | Opcode::InBoundsPtrAccessChain) {
             let stride = self.element_stride(&pointer);
@@ -143,7 +143,7 @@ impl Decoder<'_> {
     }
 
     /// One index.
-    fn step(&mut self, pointer: &mut Pointer, index: u32, terms: &mut Vec<Term>) -> Result<(), Error> {
+    fn step(&mut self, pointer: &mut Pointer, index: u32, terms: &mut Terms) -> Result<(), Error> {
         let constant = self.literal_constant(index).ok();
         let index_width = {
             let ty = self.value_type(index)?;
@@ -153,8 +153,8 @@ impl Decoder<'_> {
             }
         };
         let cells = pointer.space == Space::Cells;
-        let (part, stride, limit) = match self.types.get(pointer.pointee).clone() {
-            Type::Struct(members) => {
+        let (part, stride, limit) = match *self.types.get(pointer.pointee) {
+            Type::Struct(ref members) => {
                 let at = constant.ok_or_else(|| invalid("a member that is no constant"))?;
                 let member =
                     members.get(usize::try_from(at).unwrap_or(usize::MAX)).ok_or_else(|| invalid("no such member"))?;
@@ -241,10 +241,12 @@ impl Decoder<'_> {
             let largest = narrow.iter().map(|(_, scalar)| u64::from(scalar.bytes())).max().unwrap_or(1);
             (pointer.offset, largest.max(u64::from(operands.aligned)))
         });
+        let end = narrow.iter().map(|(offset, scalar)| u64::from(*offset) + u64::from(scalar.bytes())).max();
         self.code.accesses.push(Access {
             base: pointer.base,
             space: pointer.space,
             leaves: narrow,
+            end: end.unwrap_or(0),
             read_only: pointer.read_only,
             uniform_descriptor: pointer.uniform_descriptor,
             volatile: operands.volatile || pointer.volatile && way != Way::Atomic,
@@ -257,12 +259,12 @@ impl Decoder<'_> {
     }
 
     /// Where the scalars of an access lie from the pointer.
-    fn leaves_of(&mut self, pointer: &Pointer) -> Result<Vec<(u32, Scalar)>, Error> {
+    fn leaves_of(&mut self, pointer: &Pointer) -> Result<Leaves, Error> {
         let narrow = |offset: u64| u32::try_from(offset).map_err(|_| invalid("an offset that is too large"));
         let in_bytes = pointer.space != Space::Cells;
         if let Some(scalar) = self.types.scalar(pointer.pointee) {
             self.code.granule = self.code.granule.min(if in_bytes { scalar.bytes() } else { u32::MAX });
-            return Ok(vec![(narrow(pointer.offset)?, scalar)]);
+            return Ok(smallvec![(narrow(pointer.offset)?, scalar)]);
         }
         if self.types.cells(pointer.pointee) > 1 << 16 {
             return Err(Error::Memory("an access to too many scalars".into()));

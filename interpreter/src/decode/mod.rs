@@ -12,6 +12,7 @@ mod entry;
 mod extended;
 mod finish;
 mod global;
+mod ids;
 mod image;
 mod instructions;
 mod memory;
@@ -33,6 +34,7 @@ use crate::outcome::Error;
 use crate::types::{MatrixLayout, Scalar, TypeId, Types};
 
 pub(crate) use body::GROUP_TAG;
+use ids::Ids;
 
 pub(crate) type Cells = SmallVec<[Reg; 4]>;
 
@@ -91,6 +93,7 @@ struct Decorations {
     built_in: Option<u32>,
     array_stride: Option<u32>,
     read_only: bool,
+    aliased: bool,
     coherent: bool,
     volatile: bool,
     non_uniform: bool,
@@ -144,7 +147,7 @@ pub(crate) struct Decoder<'a> {
     members: FxHashMap<(u32, u32), MemberDecorations>,
     pub constants: FxHashMap<u32, Constant>,
     constant_columns: FxHashMap<Start, Reg>,
-    pub defs: FxHashMap<u32, Def>,
+    pub defs: Ids<Def>,
     pub code: Code,
     names: Names,
     function_ids: FxHashMap<u32, u32>,
@@ -259,7 +262,7 @@ impl<'a> Decoder<'a> {
             members: FxHashMap::default(),
             constants: FxHashMap::default(),
             constant_columns: FxHashMap::default(),
-            defs: map_with_capacity(count),
+            defs: Ids::new(count),
             code,
             names,
             function_ids: FxHashMap::default(),

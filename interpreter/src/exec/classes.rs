@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use super::layout::Layout;
 use crate::dispatch::Tier;
 use crate::lanes::Lanes;
+use crate::outcome::Why;
 
 /// Classes of lanes that are known to be together.
 #[derive(Debug)]
@@ -80,8 +81,8 @@ pub(crate) struct Knowledge {
     pub no_claims: bool,
     /// Locations (object, granule) of atomics whose order is open.
     pub contended: FxHashSet<(u32, u32)>,
-    /// Locations (object, granule) of which a read is open, since the write of another invocation behind it may already be seen: one of the two is private.
-    pub hidden: FxHashSet<(u32, u32)>,
+    /// Locations (object, granule) of which a read is open, since a write behind it may already be seen, and why that is.
+    pub hidden: FxHashMap<(u32, u32), Why>,
     /// Workgroups with lost lanes, and how many control barriers had ordered each kind of memory before. What these lanes do by atomics is no race, and
     /// not known.
     pub lost: FxHashMap<u32, [u32; 3]>,

@@ -145,7 +145,7 @@ impl Machine<'_> {
 
     /// Computes a column from one or two others, for the active lanes. Without gaps the loop has no bounds to check, and is vectorised.
     #[inline(always)]
-    fn each1(&self, d: Reg, a: Reg, mut f: impl FnMut(u64) -> u64) {
+    pub(super) fn each1(&self, d: Reg, a: Reg, mut f: impl FnMut(u64) -> u64) {
         let (a, d) = (self.columns.bits(a), self.columns.bits(d));
         if self.full {
             for (a, d) in a.iter().zip(d) {
@@ -159,7 +159,7 @@ impl Machine<'_> {
     }
 
     #[inline(always)]
-    fn each2(&self, d: Reg, a: Reg, b: Reg, mut f: impl FnMut(u64, u64) -> u64) {
+    pub(super) fn each2(&self, d: Reg, a: Reg, b: Reg, mut f: impl FnMut(u64, u64) -> u64) {
         let (a, b, d) = (self.columns.bits(a), self.columns.bits(b), self.columns.bits(d));
         if self.full {
             for ((a, b), d) in a.iter().zip(b).zip(d) {
@@ -171,6 +171,13 @@ impl Machine<'_> {
             let slot = slot as usize;
             d[slot].set(f(a[slot].get(), b[slot].get()));
         }
+    }
+
+    /// Gives a column its values, for the active lanes.
+    #[inline(always)]
+    pub(super) fn each_active(&self, d: Reg, f: impl Fn(usize) -> u64) {
+        let d = self.columns.bits(d);
+        lanes!(self, slot => { d[slot].set(f(slot)); });
     }
 
     /// Copies a column, for the active lanes.

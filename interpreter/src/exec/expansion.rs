@@ -199,10 +199,20 @@ impl Expansion {
     }
 }
 
-/// The expansions of a workgroup's values: by column, for those that have had one, of every invocation.
+/// The expansions of one column, of every invocation.
+#[derive(Debug)]
+struct Column {
+    of: Box<[Expansion]>,
+    /// How many of them are more than a value as it stands.
+    count: usize,
+}
+
+/// The expansions of a workgroup's values: by column, for those that have had one.
 #[derive(Debug, Default)]
 pub(crate) struct Expansions {
-    columns: Vec<Option<Box<[Expansion]>>>,
+    columns: Vec<Option<Column>>,
+    /// Those of all columns that are more than a value as it stands.
+    count: usize,
 }
 
 /// Bytes of a column.
@@ -213,19 +223,25 @@ pub(crate) fn bytes_of_column(n: usize) -> usize {
 impl Expansions {
     /// No value has any.
     pub fn is_empty(&self) -> bool {
-        self.columns.is_empty()
+        self.count == 0
+    }
+
+    fn column(&self, reg: Reg) -> Option<&Column> {
+        self.columns.get(reg as usize)?.as_ref()
+    }
+
+    /// True if a value of this column has one.
+    pub fn has(&self, reg: Reg) -> bool {
+        self.column(reg).is_some_and(|column| column.count > 0)
     }
 
     /// True if a value of this column has had one.
-    pub fn has(&self, reg: Reg) -> bool {
-        matches!(self.columns.get(reg as usize), Some(Some(_)))
+    pub fn had(&self, reg: Reg) -> bool {
+        self.column(reg).is_some()
     }
 
     pub fn get(&self, reg: Reg, slot: usize) -> Expansion {
-        match self.columns.get(reg as usize) {
-            Some(Some(column)) => column[slot],
-            _ => Expansion::default(),
-        }
+        self.column(reg).map_or_else(Expansion::default, |column| column.of[slot])
     }
 
     /// Makes a column for `n` invocations.
@@ -234,13 +250,17 @@ impl Expansions {
         if self.columns.len() <= at {
             self.columns.resize_with(at + 1, || None);
         }
-        self.columns[at].get_or_insert_with(|| vec![Expansion::default(); n].into_boxed_slice());
+        let none = || Column { of: vec![Expansion::default(); n].into_boxed_slice(), count: 0 };
+        self.columns[at].get_or_insert_with(none);
     }
 
     /// Sets one of a column that is there.
     pub fn set(&mut self, reg: Reg, slot: usize, expansion: Expansion) {
         if let Some(Some(column)) = self.columns.get_mut(reg as usize) {
-            column[slot] = expansion;
+            let before = std::mem::replace(&mut column.of[slot], expansion);
+            let (fewer, more) = (usize::from(!before.is_leaf()), usize::from(!expansion.is_leaf()));
+            column.count = column.count + more - fewer;
+            self.count = self.count + more - fewer;
         }
     }
 }

@@ -147,7 +147,7 @@ impl Machine<'_> {
 
     /// Notes what stands behind a value.
     fn expand(&mut self, reg: Reg, slot: usize, expansion: Expansion) {
-        if !self.expansions.has(reg) && !expansion.is_leaf() {
+        if !self.expansions.had(reg) && !expansion.is_leaf() {
             self.exhausted |= self.memory.budget.take(bytes_of_column(self.n)).is_err();
             self.expansions.make(reg, self.n);
         }

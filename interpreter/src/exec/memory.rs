@@ -1,5 +1,5 @@
 //! Memory: bytes with their states. `order.rs`: who accessed them last, and what orders that; `sync.rs`: what atomics and fences may
-//! order; `access.rs`: the instructions; `sparse.rs`: how the
+//! order; `aliases.rs`: several ways to one buffer; `access.rs`: the instructions; `sparse.rs`: how the
 //! states are stored.
 //!
 //! An access races with another one of another invocation to the same location if one of them writes, not both are atomic, and neither is ordered before
@@ -7,6 +7,7 @@
 //! the storage class. In modules with atomics and with atomics or fences that acquire or release, a chain of these may order more: `sync.rs`.
 
 mod access;
+mod aliases;
 mod order;
 mod sparse;
 mod sync;
@@ -18,6 +19,7 @@ use super::stop::Stop;
 use crate::code::*;
 use crate::dispatch::Dispatch;
 use crate::outcome::{Error, Why};
+use aliases::{ADDRESS, Aliases, Through};
 pub(crate) use sparse::Budget;
 use sparse::{PAGE, Sparse};
 use sync::Sync;
@@ -87,6 +89,8 @@ pub(crate) struct Bytes {
     pub extent: [u32; 3],
     /// The variable, or one of them; none for a buffer that only addresses point to.
     object: Option<u32>,
+    /// There are other ways to it: [`Memory::aliases`].
+    several_ways: bool,
 }
 
 impl Bytes {
@@ -149,6 +153,10 @@ pub(crate) struct Memory {
     sync: Option<Sync>,
     /// The instruction that accesses something just now.
     pub place: u32,
+    /// What it accesses that through.
+    through: Through,
+    /// What was accessed through several ways; none where there is only one to everything.
+    aliases: Option<Aliases>,
     /// [`PipelineOptions::equal_stores`](crate::PipelineOptions), and by object and granule: who else has stored what is there, and when.
     equal: Option<FxHashMap<(u32, usize), Vec<(u32, u32)>>>,
     /// By invocation and kind of memory: the time of the last fence since the last control barrier, or 0; of any scope that holds the subgroup, and of
@@ -156,8 +164,8 @@ pub(crate) struct Memory {
     fenced: Vec<[[u32; 3]; 2]>,
     /// [`Code::made_available`](crate::code::Code), `made_visible`.
     made: [Orders; 2],
-    /// New locations (object, granule) of which others wrote what an invocation had read before, where one of the two was private: what it read is open.
-    pub hidden: FxHashSet<(u32, u32)>,
+    /// New locations (object, granule) of which a read is open, since a write behind it may already be seen, and why that is.
+    pub hidden: FxHashMap<(u32, u32), Why>,
     /// New contended locations: what the run assumed of an atomic's order was wrong.
     pub contended: FxHashSet<(u32, u32)>,
     /// Atomics and volatile stores at an open address: workgroup, object, and how many control barriers had ordered that kind of memory.
@@ -168,6 +176,8 @@ pub(crate) struct Memory {
     pub private_is_shared: bool,
     /// [`Planted::ScopesIgnored`](crate::faults::Planted).
     pub scopes_ignored: bool,
+    /// [`Planted::AliasesAssumed`](crate::faults::Planted).
+    pub aliases_assumed: bool,
 }
 
 impl Memory {
@@ -205,7 +215,9 @@ impl Memory {
                         return Err(Error::Dispatch(format!("there is no buffer {set}.{binding} (element {element})")));
                     };
                     if let Some(known) = memory.of_buffer[at] {
-                        memory.objects[known as usize].read_only &= object.read_only;
+                        let known_object = &mut memory.objects[known as usize];
+                        known_object.read_only &= object.read_only;
+                        known_object.several_ways = true;
                         memory.of_variable.push(known);
                         continue;
                     }
@@ -233,11 +245,16 @@ impl Memory {
                 }
             };
             memory.of_buffer[at] = Some(object);
-            memory.objects[object as usize].read_only = false;
+            let addressed = &mut memory.objects[object as usize];
+            addressed.read_only = false;
+            addressed.several_ways |= addressed.object.is_some();
             memory.addresses.push((address, address.saturating_add(buffer.bytes.len() as u64), object));
         }
         for at in 0..dispatch.buffers.len() {
             memory.of_buffer[at] = memory.of_buffer[whole(at)];
+        }
+        if memory.objects.iter().any(|object| object.several_ways && !object.read_only) {
+            memory.aliases = Some(Aliases::new(code));
         }
         for object in &mut memory.objects {
             object.granules = (object.bytes.len() as u64).div_ceil(memory.granule) as usize;
@@ -321,6 +338,18 @@ impl Memory {
         Ok(granules)
     }
 
+    /// The bytes of an object of the module that nobody can write.
+    #[inline]
+    fn unchanging(&self, object: u32) -> Option<&[u8]> {
+        let bytes = &self.objects[*self.of_variable.get(object as usize)? as usize];
+        bytes.read_only.then_some(bytes.bytes.as_slice())
+    }
+
+    /// What a pointer goes through.
+    fn way(space: Space, pointer: u64) -> Through {
+        if space == Space::Physical { ADDRESS } else { (pointer >> OFFSET_BITS).wrapping_sub(1) as Through }
+    }
+
     /// The object and the offset behind a pointer.
     #[inline]
     pub(super) fn resolve(&self, space: Space, pointer: u64) -> Option<(u32, u64)> {
@@ -330,7 +359,7 @@ impl Memory {
         }
         let object = (pointer >> OFFSET_BITS).checked_sub(1)?;
         let object = *self.of_variable.get(usize::try_from(object).ok()?)?;
-        Some((object, pointer & ((1 << OFFSET_BITS) - 1)))
+        Some((object, pointer & OFFSET_MASK))
     }
 }
 

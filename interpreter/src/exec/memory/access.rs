@@ -38,6 +38,16 @@ impl Memory {
     }
 }
 
+/// What a lane accesses.
+enum Reached {
+    /// An object, from an offset on.
+    Inside(u32, u64),
+    /// What an open pointer leads to, with this taint.
+    Open(u64, u32),
+    /// A texel outside of its image.
+    Nothing,
+}
+
 impl Machine<'_> {
     pub(crate) fn chain(&mut self, inst: &Inst, chain: u32) {
         let code = self.code;
@@ -98,22 +108,25 @@ impl Machine<'_> {
             return false;
         }
         let first = fixed.unwrap_or(0).wrapping_add(chain.offset);
-        for &slot in &self.active {
-            let slot = slot as usize;
-            let mut pointer = first.wrapping_add(base.map_or(0, |reg| self.columns.bits(reg)[slot].get()));
-            for term in &chain.terms {
-                let index = alu::signed(self.columns.bits(term.index)[slot].get(), term.width);
-                let limit = match term.limit {
-                    Some(limit) => limit,
-                    None if chain.space == Space::Bytes => 1 << (OFFSET_BITS - 8),
-                    None => return false,
-                };
-                if index as u64 >= limit {
-                    return false;
-                }
-                pointer = pointer.wrapping_add((index as u64).wrapping_mul(term.stride));
+        match base {
+            Some(reg) => self.each1(inst.d, reg, |pointer| first.wrapping_add(pointer)),
+            None => self.each_active(inst.d, |_| first),
+        }
+        for term in &chain.terms {
+            let limit = match term.limit {
+                Some(limit) => limit,
+                None if chain.space == Space::Bytes => 1 << (OFFSET_BITS - 8),
+                None => return false,
+            };
+            let mut outside = false;
+            self.each2(inst.d, inst.d, term.index, |pointer, index| {
+                let index = alu::signed(index, term.width) as u64;
+                outside |= index >= limit;
+                pointer.wrapping_add(index.wrapping_mul(term.stride))
+            });
+            if outside {
+                return false;
             }
-            self.columns.bits(inst.d)[slot].set(pointer);
         }
         self.clear(inst.d);
         true
@@ -138,7 +151,11 @@ impl Machine<'_> {
     fn located(&mut self, inst: &Inst, slot: usize, space: Space, pointer: u64, end: u64) -> Result<(u32, u64), Stop> {
         let found = self.memory.resolve(space, pointer);
         if let Some((object, offset)) = found {
-            let length = self.memory.objects[object as usize].bytes.len() as u64;
+            let bytes = &self.memory.objects[object as usize];
+            let length = bytes.bytes.len() as u64;
+            if bytes.several_ways {
+                self.memory.through = Memory::way(space, pointer);
+            }
             if offset.checked_add(end).is_some_and(|end| end <= length) {
                 return Ok((object, offset));
             }
@@ -169,16 +186,16 @@ impl Machine<'_> {
         Err(self.undefined(Rule::Misaligned, inst.place, vec![slot as u32], detail))
     }
 
-    /// True if what an invocation reads there may already be what another one writes behind it: an earlier run has found that out.
+    /// Why what an invocation reads there may already be what is written behind it, if it may: an earlier run has found that out.
     #[inline]
-    fn is_hidden(&self, object: u32, first: u64, size: u64) -> bool {
+    fn hidden(&self, object: u32, first: u64, size: u64) -> Option<Why> {
         let hidden = &self.knowledge.hidden;
         if hidden.is_empty() {
-            return false;
+            return None;
         }
         let granule = u64::from(self.code.granule.max(1));
         let mut granules = first / granule..=(first + size - 1) / granule;
-        granules.any(|at| hidden.contains(&(object, at as u32)))
+        granules.find_map(|at| hidden.get(&(object, at as u32)).copied())
     }
 
     fn clash(&self, inst: &Inst, slot: usize, object: u32, offset: u64, clash: Clash) -> Stop {
@@ -191,6 +208,48 @@ impl Machine<'_> {
     }
 
     // ---- accesses ----
+
+    /// The object that all lanes access, if it is one, to which there is one way, and all of them are inside of it.
+    fn common_object(&self, access: &Access) -> Option<u32> {
+        if access.space != Space::Bytes || access.texel {
+            return None;
+        }
+        let pointer = |slot: u32| match access.base {
+            Base::Bytes { object, offset } => Some((u64::from(object) + 1) << OFFSET_BITS | offset),
+            Base::Reg(reg) if !self.columns.is_tainted(reg) => Some(self.columns.bits(reg)[slot as usize].get()),
+            Base::Reg(_) | Base::Cells(_) => None,
+        };
+        let first = pointer(*self.active.first()?)?;
+        let (object, _) = self.memory.resolve(access.space, first)?;
+        let bytes = &self.memory.objects[object as usize];
+        let room = (bytes.bytes.len() as u64).checked_sub(access.end).filter(|_| !bytes.several_ways)?;
+        let begin = first & !OFFSET_MASK;
+        let inside = |slot: &u32| pointer(*slot).is_some_and(|pointer| pointer.wrapping_sub(begin) <= room);
+        self.active.iter().all(inside).then_some(object)
+    }
+
+    /// What a lane accesses.
+    #[inline(always)]
+    fn reached(&mut self, inst: &Inst, slot: usize, access: &Access, common: Option<u32>) -> Result<Reached, Stop> {
+        if let Some(object) = common {
+            let offset = match access.base {
+                Base::Bytes { offset, .. } => offset,
+                Base::Reg(reg) => self.columns.bits(reg)[slot].get() & OFFSET_MASK,
+                Base::Cells(_) => 0,
+            };
+            return Ok(Reached::Inside(object, offset));
+        }
+        let (pointer, open) = self.usable(inst, slot, access.base)?;
+        if open != 0 {
+            return Ok(Reached::Open(pointer, open));
+        }
+        if access.texel && pointer == NO_TEXEL {
+            return Ok(Reached::Nothing);
+        }
+        self.aligned(inst, slot, access, pointer)?;
+        let (object, offset) = self.located(inst, slot, access.space, pointer, access.end)?;
+        Ok(Reached::Inside(object, offset))
+    }
 
     /// A descriptor that an index without `NonUniform` has chosen is the same in all lanes of a subgroup that access it together (Vulkan,
     /// VUID-RuntimeSpirv-subgroupSize-10149). Descriptors of one buffer are not distinguished.
@@ -231,21 +290,25 @@ impl Machine<'_> {
         for &out in outs {
             self.clear(out);
         }
-        let end = access.end();
+        if self.load_unchanging(access, outs) {
+            return Ok(());
+        }
+        let common = self.common_object(access);
         let layout = self.layout;
         self.memory.place = inst.place;
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
-            let (pointer, open) = self.usable(inst, slot, access.base)?;
-            let nowhere = access.texel && open == 0 && pointer == NO_TEXEL;
-            if open != 0 || nowhere {
-                let outside = Why::OutsideImage;
-                let taint = if nowhere { self.reasons.taint(outside, inst.place) } else { self.reasons.derived(open) };
-                outs.iter().for_each(|&out| self.columns.set(out, slot, 0, taint));
-                continue;
-            }
-            self.aligned(inst, slot, access, pointer)?;
-            let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
+            let (object, offset) = match self.reached(inst, slot, access, common)? {
+                Reached::Inside(object, offset) => (object, offset),
+                open => {
+                    let taint = match open {
+                        Reached::Open(_, taint) => self.reasons.derived(taint),
+                        _ => self.reasons.taint(Why::OutsideImage, inst.place),
+                    };
+                    outs.iter().for_each(|&out| self.columns.set(out, slot, 0, taint));
+                    continue;
+                }
+            };
             for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
                 let (first, size) = (offset + u64::from(leaf), u64::from(scalar.bytes()));
                 let mut taint = 0;
@@ -253,19 +316,18 @@ impl Machine<'_> {
                     taint = self.volatile(inst, (object, first, size), slot, false, access.sharing)?;
                 } else {
                     match self.memory.touch((object, first, size), slot, false, access.sharing, layout) {
-                        Ok(None) if self.is_hidden(object, first, size) => {
-                            taint = self.reasons.taint(Why::Private, inst.place);
+                        Ok(why) => {
+                            if let Some(why) = why.or_else(|| self.hidden(object, first, size)) {
+                                taint = self.reasons.taint(why, inst.place);
+                            }
                         }
-                        Ok(None) => {}
-                        Ok(Some(why)) => taint = self.reasons.taint(why, inst.place),
                         Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),
                     }
                 }
                 let bytes = &self.memory.objects[object as usize];
                 let at = first as usize;
-                let value = read(&bytes.bytes[at..], size as usize);
+                let value = scalar_at(&bytes.bytes[at..], scalar);
                 taint = taint.max(bytes.taint(at, size as usize));
-                let value = if scalar == Scalar::Bool { value & 1 } else { value };
                 if taint == 0 {
                     // Cleared before.
                     self.columns.bits(out)[slot].set(value);
@@ -275,6 +337,50 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Loads what nobody can write, for all lanes in one step: nothing is noted of such accesses, and every byte is determined. False if there is more to it.
+    fn load_unchanging(&self, access: &Access, outs: &[Reg]) -> bool {
+        if access.space != Space::Bytes || access.volatile || access.texel {
+            return false;
+        }
+        match access.base {
+            Base::Bytes { object, offset } => {
+                let Some(bytes) = self.memory.unchanging(object) else { return false };
+                let Some(bytes) = bytes.get(offset as usize..).filter(|bytes| bytes.len() as u64 >= access.end) else {
+                    return false;
+                };
+                for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
+                    let value = scalar_at(&bytes[leaf as usize..], scalar);
+                    self.each_active(out, |_| value);
+                }
+                true
+            }
+            Base::Reg(reg) if !self.columns.is_tainted(reg) => {
+                let pointers = self.columns.bits(reg);
+                let Some(&first) = self.active.first() else { return false };
+                let object = pointers[first as usize].get() >> OFFSET_BITS;
+                let Some(bytes) = object.checked_sub(1).and_then(|object| self.memory.unchanging(object as u32)) else {
+                    return false;
+                };
+                let Some(room) = (bytes.len() as u64).checked_sub(access.end) else { return false };
+                let begin = object << OFFSET_BITS;
+                let inside = |slot: usize| pointers[slot].get().wrapping_sub(begin) <= room;
+                if !self.active.iter().all(|&slot| inside(slot as usize)) {
+                    return false;
+                }
+                for (&(leaf, scalar), &out) in access.leaves.iter().zip(outs) {
+                    let bytes = &bytes[leaf as usize..];
+                    let at = |slot: usize| (pointers[slot].get() - begin) as usize;
+                    match scalar.bytes() {
+                        4 => self.each_active(out, |slot| read(&bytes[at(slot)..], 4)),
+                        _ => self.each_active(out, |slot| scalar_at(&bytes[at(slot)..], scalar)),
+                    }
+                }
+                true
+            }
+            Base::Reg(_) | Base::Cells(_) => false,
+        }
     }
 
     fn load_cells(&mut self, inst: &Inst, access: &Access, outs: &[Reg]) -> Result<(), Stop> {
@@ -328,21 +434,19 @@ impl Machine<'_> {
         if access.space == Space::Cells {
             return self.store_cells(inst, access, ins);
         }
-        let end = access.end();
+        let common = self.common_object(access);
         let layout = self.layout;
         self.memory.place = inst.place;
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
-            let (pointer, open) = self.usable(inst, slot, access.base)?;
-            if open != 0 {
-                self.store_anywhere(inst, access.space, pointer, access.volatile)?;
-                continue;
-            }
-            if access.texel && pointer == NO_TEXEL {
-                continue;
-            }
-            self.aligned(inst, slot, access, pointer)?;
-            let (object, offset) = self.located(inst, slot, access.space, pointer, end)?;
+            let (object, offset) = match self.reached(inst, slot, access, common)? {
+                Reached::Inside(object, offset) => (object, offset),
+                Reached::Open(pointer, _) => {
+                    self.store_anywhere(inst, access.space, pointer, access.volatile)?;
+                    continue;
+                }
+                Reached::Nothing => continue,
+            };
             if self.memory.objects[object as usize].read_only {
                 return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
             }
@@ -365,7 +469,9 @@ impl Machine<'_> {
                         Err(clash) => return Err(self.clash(inst, slot, object, first, clash)),
                     }
                 }
-                self.show_write(inst, slot, (object, first as usize), size as usize, (value, taint));
+                if self.observer.is_some() {
+                    self.show_write(inst, slot, (object, first as usize), size as usize, (value, taint));
+                }
                 self.write(object, first as usize, size as usize, value, taint)?;
             }
         }
@@ -460,6 +566,7 @@ impl Machine<'_> {
         self.observer = Some(observer);
     }
 
+    #[inline]
     fn write(&mut self, object: u32, at: usize, size: usize, value: u64, taint: u32) -> Result<(), Stop> {
         let Memory { objects, budget, .. } = &mut *self.memory;
         let Bytes { bytes, taints, .. } = &mut objects[object as usize];
@@ -690,6 +797,13 @@ impl Machine<'_> {
         self.show_write(inst, slot, (object, at), size, (new, taint));
         self.write(object, at, size, new, taint)
     }
+}
+
+/// A scalar in memory.
+#[inline(always)]
+fn scalar_at(bytes: &[u8], scalar: Scalar) -> u64 {
+    let value = read(bytes, scalar.bytes() as usize);
+    if scalar == Scalar::Bool { value & 1 } else { value }
 }
 
 fn integer_of(op: AtomicOp) -> Int2 {

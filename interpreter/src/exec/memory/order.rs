@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::sparse::PAGE;
 use super::sync::{Suspect, Sync};
 use super::{ATOMIC_WROTE, MANY, MIXED, Memory, OTHERS_ACTED, PRIVATE_READ, Shadow, UNKNOWN_SCOPES};
 use crate::code::*;
@@ -298,15 +299,45 @@ impl Memory {
         let shift = self.granule.trailing_zeros();
         let (first, last) = ((offset >> shift) as usize, ((offset + size - 1) >> shift) as usize);
         let time = self.orders[domain].now[slot];
-        if first == last && self.equal.is_none() {
-            let shadow = bytes.shadow.at(first, bytes.granules, &mut self.budget)?;
+        if bytes.several_ways
+            && let Some(why) = self.other_way(object, first..=last, sharing, writes)?
+        {
+            self.touch_shared(object, first..=last, slot, writes, sharing, layout)?;
+            return Ok(Some(why));
+        }
+        let bytes = &mut self.objects[object as usize];
+        if first / PAGE == last / PAGE && self.equal.is_none() {
+            let page = bytes.shadow.page(first / PAGE, bytes.granules, &mut self.budget)?;
+            let granules = &mut page[first % PAGE..=last % PAGE];
             let alone = |who: u32| who == 0 || who == me;
-            if alone(shadow.writer) && alone(shadow.reader) && shadow.atomic == 0 {
-                shadow.note(me, time, writes, sharing);
+            if granules.iter().all(|shadow| alone(shadow.writer) && alone(shadow.reader) && shadow.atomic == 0) {
+                granules.iter_mut().for_each(|shadow| shadow.note(me, time, writes, sharing));
                 return Ok(None);
             }
         }
         self.touch_shared(object, first..=last, slot, writes, sharing, layout)
+    }
+
+    /// Notes through what granules are accessed to which there are several ways. Gives why what is read or left there is open, if it is.
+    fn other_way(
+        &mut self,
+        object: u32,
+        granules: std::ops::RangeInclusive<usize>,
+        sharing: Sharing,
+        writes: bool,
+    ) -> Result<Option<Why>, Stop> {
+        let mut open = None;
+        for at in granules {
+            let Some(aliases) = self.aliases.as_mut().filter(|_| !self.aliases_assumed) else { break };
+            let met = aliases.note((object, at), self.through, sharing, writes, &mut self.budget)?;
+            if met.open {
+                open = Some(Why::Aliased);
+            }
+            if met.reads_are_open {
+                self.reads_are_open(object, at, Why::Aliased)?;
+            }
+        }
+        Ok(open)
     }
 
     /// The same for granules that others may have accessed.
@@ -351,7 +382,7 @@ impl Memory {
             }
             if writes && self.hides_read(shadow, me, sharing) {
                 open.get_or_insert(Why::Private);
-                self.reads_are_open(object, at)?;
+                self.reads_are_open(object, at, Why::Private)?;
             }
             let mut next = shadow;
             if writes {
@@ -397,10 +428,10 @@ impl Memory {
             || acted && !sharing.non_private
     }
 
-    /// What others read of a granule is open: the run is repeated.
-    fn reads_are_open(&mut self, object: u32, granule: usize) -> Result<(), Stop> {
+    /// What was read of a granule is open: the run is repeated.
+    fn reads_are_open(&mut self, object: u32, granule: usize, why: Why) -> Result<(), Stop> {
         let key = (object, granule as u32);
-        if self.hidden.insert(key) && self.contended.insert(key) {
+        if self.hidden.insert(key, why).is_none() && self.contended.insert(key) {
             self.budget.take(8 * size_of::<(u32, u32)>())?;
         }
         Ok(())
@@ -529,7 +560,7 @@ impl Memory {
         layout: &Layout,
     ) -> Result<(bool, bool), Clash> {
         let bytes = &self.objects[object as usize];
-        let (domain, me) = (bytes.domain, self.invocation(slot));
+        let (domain, several_ways, me) = (bytes.domain, bytes.several_ways, self.invocation(slot));
         let time = self.orders[domain].now[slot];
         let mut shadow = bytes.shadow.get(at);
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
@@ -558,10 +589,15 @@ impl Memory {
         let others = !both_load && !ordered || clashes.iter().any(Option::is_some);
         let hides_read = kind != 1 && self.hides_read(shadow, me, sharing);
         if hides_read {
-            self.reads_are_open(object, at)?;
+            self.reads_are_open(object, at, Why::Private)?;
         }
+        let aliased = several_ways && self.other_way(object, at..=at, sharing, kind != 1)?.is_some();
         let unknown = shadow.flags & UNKNOWN_SCOPES != 0 && !ordered;
-        let hidden = hides_read || unknown || alien.is_some() || self.hides_write(shadow, slot, false, sharing, layout);
+        let hidden = aliased
+            || hides_read
+            || unknown
+            || alien.is_some()
+            || self.hides_write(shadow, slot, false, sharing, layout);
         let others = others || hidden;
         // The operators since the last point that orders them all.
         let own = kind;
