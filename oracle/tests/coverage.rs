@@ -160,3 +160,24 @@ fn gaps_are_the_cells_that_could_get_further() {
     barrier.add(Stage::Compute, &[placed(Op::Barrier, None, &[Context::Uniform])], &[used([8, 0, 0, 0])]);
     assert_eq!(barrier.filled(), (1, all));
 }
+
+#[test]
+fn what_may_fill_a_gap() {
+    let gap = |at| Gap { op: ADD, at, fill: Fill::Empty };
+    let of_scalar = placed(ADD, Some(UINT), &[Context::LoopBody]);
+    let of_vector = placed(ADD, Some(UVEC2), &[Context::Uniform]);
+    let other = placed(Op::Reduce(Fold::Mul), Some(UINT), &[Context::LoopBody]);
+    let election = placed(Op::Elect, None, &[Context::LoopBody]);
+    for (at, expected) in [
+        (At::Context(Context::LoopBody), [true, false, false, false]),
+        (At::Context(Context::Uniform), [false, true, false, false]),
+        (At::Context(Context::SwitchCase), [false; 4]),
+        (At::Scalar(Scalar::Uint), [true, false, false, false]),
+        (At::Vector(Scalar::Uint), [false, true, false, false]),
+        (At::Scalar(Scalar::Int), [false; 4]),
+        (At::Vector(Scalar::Int), [false; 4]),
+    ] {
+        let found = [&of_scalar, &of_vector, &other, &election].map(|placed| gap(at).may_be_filled_by(placed));
+        assert_eq!(found, expected, "{at:?}");
+    }
+}
