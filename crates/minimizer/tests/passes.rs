@@ -450,6 +450,38 @@ fn narrow() {
     );
 }
 
+/// Of members of several types each alone, then the struct without each; of elements that are alike, one.
+#[test]
+fn elements() {
+    let record: Type = "struct(u32, i32, bool)".parse().unwrap();
+    let list: Type = "array(struct(u32, i32, bool), 2)".parse().unwrap();
+    let element = |of: Expr, index: u32| Expr::element(of, uint(index));
+    let set = |index: u32, inner: Vec<Expr>, value: Expr| Stmt::SetElement { var: 0, index: uint(index), inner, value };
+    gives(
+        "elements",
+        &in_main(
+            &[record, Type::UINT],
+            vec![set(0, vec![], uint(1)), set(1, vec![], Expr::Int(2)), assign(1, element(Expr::Var(0), 0))],
+        ),
+        &[
+            "x0 = 1u; x0 = x0; x1 = x0;",
+            "x0 = x0; x0 = 2; x1 = 0u;",
+            "x0 = x0; x0 = x0; x1 = 0u;",
+            "x0 = x0; x0.m0 = 2; x1 = 0u;",
+            "x0.m0 = 1u; x0 = x0; x1 = x0.m0;",
+            "x0.m0 = 1u; x0.m1 = 2; x1 = x0.m0;",
+        ],
+    );
+    includes(
+        "elements",
+        &in_main(
+            &[list, Type::INT],
+            vec![set(1, vec![uint(1)], Expr::Int(2)), assign(1, element(element(Expr::Var(0), 1), 1))],
+        ),
+        &["x0[1u] = 2; x1 = x0[1u];", "x0.m1 = 2; x1 = x0.m1;"],
+    );
+}
+
 #[test]
 fn numbers() {
     gives(
