@@ -464,12 +464,12 @@ fn elements() {
             vec![set(0, vec![], uint(1)), set(1, vec![], Expr::Int(2)), assign(1, element(Expr::Var(0), 0))],
         ),
         &[
-            "x0 = 1u; x0 = x0; x1 = x0;",
-            "x0 = x0; x0 = 2; x1 = 0u;",
-            "x0 = x0; x0 = x0; x1 = 0u;",
-            "x0 = x0; x0.m0 = 2; x1 = 0u;",
-            "x0.m0 = 1u; x0 = x0; x1 = x0.m0;",
-            "x0.m0 = 1u; x0.m1 = 2; x1 = x0.m0;",
+            "uint u0 = 1u; u0 = u0; uint u1 = u0;",
+            "int u0 = 0; u0 = u0; u0 = 2; uint u1 = 0u;",
+            "bool u0 = false; u0 = u0; u0 = u0; uint u1 = 0u;",
+            "Struct_i32_bool u0 = Struct_i32_bool(0, false); u0 = u0; u0.m0 = 2; uint u1 = 0u;",
+            "Struct_u32_bool u0 = Struct_u32_bool(0u, false); u0.m0 = 1u; u0 = u0; uint u1 = u0.m0;",
+            "Struct_u32_i32 u0 = Struct_u32_i32(0u, 0); u0.m0 = 1u; u0.m1 = 2; uint u1 = u0.m0;",
         ],
     );
     includes(
@@ -478,7 +478,10 @@ fn elements() {
             &[list, Type::INT],
             vec![set(1, vec![uint(1)], Expr::Int(2)), assign(1, element(element(Expr::Var(0), 1), 1))],
         ),
-        &["x0[1u] = 2; x1 = x0[1u];", "x0.m1 = 2; x1 = x0.m1;"],
+        &[
+            "int[2] u0 = int[2](0, 0); u0[1u] = 2; int u1 = u0[1u];",
+            "Struct_u32_i32_bool u0 = Struct_u32_i32_bool(0u, 0, false); u0.m1 = 2; int u1 = u0.m1;",
+        ],
     );
 }
 
