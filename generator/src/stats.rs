@@ -16,7 +16,7 @@ use tangle_program::subgroup::{Param, SubgroupOp};
 use tangle_program::tree::{
     Arg, Arm, Block, Builtin, Expr, Function, Label, Local, Loop, LoopKind, Stmt, SubgroupCall, VarId, walk_block,
 };
-use tangle_program::types::{Shape, Type};
+use tangle_program::types::{Kind, Shape, Type};
 
 /// Declares [`Construct`] with the list of its variants.
 macro_rules! constructs {
@@ -144,6 +144,14 @@ constructs! {
     MatrixColumn,
     /// A member of a struct.
     StructMember,
+    /// An element of an element by two indices.
+    ElementOfElement,
+    /// A write of an element of an element.
+    ElementOfElementStore,
+    /// A variable that is an array or a struct of aggregates, or a struct of members of several types.
+    NestedAggregate,
+    /// A copy of all of an aggregate.
+    AggregateCopy,
     /// A component of a vector by an index.
     DynamicComponent,
     /// An array, matrix or struct as a parameter or result.
@@ -325,6 +333,8 @@ impl Stats {
             function.locals.iter().for_each(|local| counter.count_if(local.precise, Construct::Precise));
             let held: usize = function.locals.iter().map(|local| local.ty.components()).sum();
             counter.count_if(held > 100, Construct::ManyVariables);
+            let nested = function.locals.iter().filter(|local| local.ty.is_nested());
+            nested.for_each(|_| counter.count(Construct::NestedAggregate));
             let is_large = |local: &&Local| matches!(local.ty.shape, Shape::Array(33..));
             function.locals.iter().filter(is_large).for_each(|_| counter.count(Construct::LargeArray));
             counter.block(&function.body, Surroundings::TOP);
@@ -584,9 +594,16 @@ impl Counter<'_> {
                 let narrow = value.ty(&self.functions[self.function]).is_some_and(|ty| ty.scalar.size() < 32);
                 self.count_if(narrow, Construct::NarrowStore);
             }
-            Stmt::Assign { .. } => self.count(Construct::Assign),
+            Stmt::Assign { value, .. } => {
+                self.count(Construct::Assign);
+                let of = if let Expr::Var(var) = value { self.functions[self.function].var_type(*var) } else { None };
+                self.count_if(of.is_some_and(|ty| !ty.is_single()), Construct::AggregateCopy);
+            }
             Stmt::Log { .. } => self.count(Construct::Log),
-            Stmt::SetElement { .. } => self.count(Construct::ElementStore),
+            Stmt::SetElement { inner, .. } => {
+                self.count(Construct::ElementStore);
+                self.count_if(!inner.is_empty(), Construct::ElementOfElementStore);
+            }
             Stmt::Atomic(_) => self.count(Construct::Atomic),
             Stmt::Assume(_) => self.count(Construct::Assume),
             Stmt::ControlBarrier(_) => self.count(Construct::WorkgroupBarrier),
@@ -748,12 +765,13 @@ impl Counter<'_> {
             Expr::Binary(..) => self.idiom(expr),
             Expr::Intrinsic(op, _) => self.intrinsic(*op),
             Expr::Element(x, _) => {
+                self.count_if(matches!(**x, Expr::Element(..)), Construct::ElementOfElement);
                 let function = &self.functions[self.function];
-                self.count(match x.ty(function).map_or(Shape::Single, |ty| ty.shape) {
-                    Shape::Single => Construct::DynamicComponent,
-                    Shape::Array(_) => Construct::ArrayElement,
-                    Shape::Matrix(_) => Construct::MatrixColumn,
-                    Shape::Struct(_) => Construct::StructMember,
+                self.count(match x.ty(function).map_or(Kind::Single, Type::kind) {
+                    Kind::Single => Construct::DynamicComponent,
+                    Kind::Array => Construct::ArrayElement,
+                    Kind::Matrix => Construct::MatrixColumn,
+                    Kind::Struct => Construct::StructMember,
                 });
             }
             Expr::Load(load) => {

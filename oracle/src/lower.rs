@@ -13,9 +13,9 @@ use tangle_program::tree::Resource;
 use tangle_program::tree::{
     Arg, Builtin, Direction, Discard, Expr, Function, Label, LoopKind, Program, SiteId, Stmt, SubgroupCall, VarId,
 };
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::types::{Scalar, Type};
 
-use crate::rules::{Bound, Peephole, Rewrite};
+use crate::rules::{Access, Accessed, Bound, Peephole, Rewrite};
 
 /// A whole program.
 pub(crate) struct Code {
@@ -80,8 +80,8 @@ pub(crate) enum Step {
     },
     SetElement {
         var: usize,
-        shape: Shape,
-        index: Node,
+        /// From the variable inwards.
+        indices: Vec<(Accessed, Node)>,
         value: Node,
     },
     Store {
@@ -207,7 +207,7 @@ pub(crate) enum Node {
     },
     Element {
         of: Box<Node>,
-        shape: Shape,
+        accessed: Accessed,
         index: Box<Node>,
         /// Components of what it gives.
         width: usize,
@@ -439,9 +439,19 @@ impl Lowering<'_> {
             Stmt::SubgroupBarrier(op) => {
                 Step::Barrier { id: self.operation(*op), synchronises: *op == SubgroupOp::Barrier }
             }
-            Stmt::SetElement { var, index, value } => {
-                let (var, ty) = self.var(*var)?;
-                Step::SetElement { var, shape: ty.shape, index: self.node(index)?, value: self.node(value)? }
+            Stmt::SetElement { var, index, inner, value } => {
+                let (var, mut of) = self.var(*var)?;
+                let first = self.node(index)?;
+                // In the order in which operations are numbered.
+                let value = self.node(value)?;
+                let mut indices = vec![(Accessed { access: Access::Write, of, depth: 0 }, first)];
+                let mut entered = index;
+                for (depth, index) in (1..).zip(inner) {
+                    of = part(of, entered)?;
+                    indices.push((Accessed { access: Access::Write, of, depth }, self.node(index)?));
+                    entered = index;
+                }
+                Step::SetElement { var, indices, value }
             }
             Stmt::Store { array, element, value } => Step::Store {
                 array: self.array(*array)?,
@@ -566,10 +576,11 @@ impl Lowering<'_> {
                 (Node::Component { arg: Box::new(arg), index: usize::from(*index) }, Type::scalar(ty.scalar))
             }
             Expr::Element(of, index) => {
-                let (of, ty) = self.typed(of)?;
-                let (element, _) = ty.indexed().ok_or_else(|| format!("an element of {ty}"))?;
-                let (of, index) = (Box::new(of), self.boxed(index)?);
-                (Node::Element { of, shape: ty.shape, index, width: element.components() }, element)
+                let (node, ty) = self.typed(of)?;
+                let element = part(ty, index)?;
+                let accessed = Accessed { access: Access::Read, of: ty, depth: indices_before(of) };
+                let (of, index) = (Box::new(node), self.boxed(index)?);
+                (Node::Element { of, accessed, index, width: element.components() }, element)
             }
             Expr::Subgroup(call) => self.subgroup(call)?,
             Expr::Resource(Resource { class, index, non_uniform }) => {
@@ -603,6 +614,15 @@ impl Lowering<'_> {
         let cluster = call.cluster.unwrap_or(0) as usize;
         Ok((Node::Subgroup(Box::new(OpNode { info, id, scalar, width: usize::from(width), cluster, args })), result))
     }
+}
+
+fn part(of: Type, index: &Expr) -> Result<Type, String> {
+    of.part(index.literal()).ok_or_else(|| format!("an element of {of}"))
+}
+
+/// How many indices an element is behind already.
+fn indices_before(of: &Expr) -> usize {
+    if let Expr::Element(of, _) = of { 1 + indices_before(of) } else { 0 }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Instance, OpInfo, Ub};
 use tangle_program::tree::{Builtin, Discard, Expr, Function, Loop, Stmt};
-use tangle_program::types::{Scalar, Shape};
+use tangle_program::types::{Scalar, Type};
 
 use crate::mask::Mask;
 
@@ -84,6 +84,17 @@ pub enum Jump {
 pub enum Access {
     Read,
     Write,
+}
+
+/// Where an index picks an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accessed {
+    /// What is done.
+    pub access: Access,
+    /// What it is an element of.
+    pub of: Type,
+    /// How many indices led there: 0 in a variable itself.
+    pub depth: usize,
 }
 
 /// What a compiler makes of an expression of a function; `None` if it leaves it.
@@ -240,7 +251,7 @@ pub trait Rules {
     }
 
     /// Which of `count` elements lanes access: pairs of a lane's slot and the number of the element.
-    fn elements(&mut self, _access: Access, _shape: Shape, _count: usize, _places: &mut [(usize, usize)]) {}
+    fn elements(&mut self, _accessed: Accessed, _count: usize, _places: &mut [(usize, usize)]) {}
 
     /// Which resource of an array of descriptors each lane accesses: pairs of a lane's slot and the number of the resource. `indices` has those
     /// of all slots, of lanes that are not active, too.

@@ -485,7 +485,10 @@ fn taint_of_an_element_that_is_set() {
     let mut main = function("main", [set(0, pair)]);
     main.locals = vec![tangle_program::tree::Local::new("x0".to_owned(), Type::vector(Scalar::Uint, 2))];
     let component = |n| Expr::Component(Box::new(var(0)), n);
-    main.body.extend([Stmt::SetElement { var: 0, index: uint(1), value: shifted_up() }, log(A, [component(1)])]);
+    main.body.extend([
+        Stmt::SetElement { var: 0, index: uint(1), inner: vec![], value: shifted_up() },
+        log(A, [component(1)]),
+    ]);
     let case = case(vec![main]);
     let text = "A=FF:[? 0 1 2 3 4 5 6]";
     check_tiers(&case, text, text);

@@ -165,6 +165,8 @@ impl<'a> Scope<'a> {
                 operands.first().and_then(part).unwrap_or(of(0))
             }
             Expr::Subgroup(call) => self.subgroup(call.op, scalar, of(0)),
+            // Of a nested aggregate as a whole nothing is known.
+            Expr::Element(..) if operands.first().is_some_and(ExprInfo::is_nested) => Interval::all(scalar),
             Expr::Element(..) => of(0),
             Expr::Resource(_) => {
                 let words = self.data.resources.iter().map(|&word| Interval::exactly(word.into()));

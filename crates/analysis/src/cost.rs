@@ -135,7 +135,7 @@ impl Costs<'_> {
 /// Words that a logged value takes: one or two for each component.
 pub fn value_words(value: &Expr, function: &Function) -> u64 {
     match value {
-        Expr::Var(var) => function.var_type(*var).map_or(1, |ty| ty.components() as u64 * ty.scalar.words()),
+        Expr::Var(var) => function.var_type(*var).map_or(1, |ty| ty.words()),
         // Only variables may take more.
         _ => 1,
     }

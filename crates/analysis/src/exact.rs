@@ -34,7 +34,8 @@
 //! Double-precision instructions need no more than the precision of single ones (Vulkan, "Precision and Operation of SPIR-V
 //! Instructions"), so `double` has `p = 24`, too.
 //!
-//! A variable has the extent of its type, and what is stored to it must be within that: so nothing needs to be known of what runs before.
+//! A variable has the extent of its type, and what is stored to it must be within that: so nothing needs to be known of what runs before. So
+//! do the parts of a nested aggregate, whose types may be several.
 
 use crate::bounds::{MAX_SUBGROUP_SIZE, Scope};
 pub use crate::extent::Extent;
@@ -60,6 +61,7 @@ impl Scope<'_> {
                 Extent { most: f64::from(quarters.unsigned_abs()) / 4.0, grain }
             }
             Expr::Var(_) => Extent::of_variables(scalar),
+            Expr::Element(..) if operands.first().is_some_and(ExprInfo::is_nested) => Extent::of_variables(scalar),
             Expr::Unary(..) | Expr::Component(..) | Expr::Element(..) => of(0)?,
             Expr::Binary(op, ..) => match op {
                 BinaryOp::Add | BinaryOp::Sub => of(0)?.plus(of(1)?),

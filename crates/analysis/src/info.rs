@@ -35,8 +35,16 @@ impl ExprInfo {
         self.ty.map_or(Scalar::Uint, |ty| ty.scalar)
     }
 
+    /// True if it is an aggregate of parts of which nothing is known by what is known of it ([`Type::is_nested`]): each was fit to be stored
+    /// to a variable.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.ty.is_some_and(Type::is_nested)
+    }
+
     /// True if a value can be stored to a variable of the type.
     pub fn fits(&self, ty: Type) -> bool {
-        !ty.scalar.is_float() || self.extent.is_some_and(|extent| extent.is_within(Extent::of_variables(ty.scalar)))
+        ty.is_nested()
+            || !ty.scalar.is_float()
+            || self.extent.is_some_and(|extent| extent.is_within(Extent::of_variables(ty.scalar)))
     }
 }

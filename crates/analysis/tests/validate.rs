@@ -854,9 +854,9 @@ fn elements() {
         case.data.uniforms = vec![4];
         validate(&case).map_err(|invalid| invalid.reason)
     };
-    let at = |var, index| Expr::Element(Box::new(Expr::Var(var)), Box::new(index));
+    let at = |var, index| Expr::element(Expr::Var(var), index);
     let low = |mask| binary(lane(), BinaryOp::BitAnd, uint(mask));
-    let set = |var, index, value| Stmt::SetElement { var, index, value };
+    let set = |var, index, value| tour::set_element(var, [index], value);
     let maybe = || Expr::subgroup(SubgroupOp::Shuffle, [low(3), binary(lane(), BinaryOp::Add, uint(1))]);
     for (stmt, says) in [
         (assign(3, at(0, low(3))), Ok(())),
@@ -883,6 +883,76 @@ fn elements() {
         (assign(0, Expr::Vector(array, vec![uint(0); 3])), Err("array(u32, 4) from 3 components")),
     ] {
         assert_eq!(with(stmt.clone()), says.map_err(String::from), "{stmt:?}");
+    }
+}
+
+/// The same of aggregates of aggregates and of members of several types. What they are made of has to fit in variables.
+#[test]
+fn elements_of_elements() {
+    let grid = tour::named("array(array(u32, 4), 2)");
+    let record = tour::named("struct(f32, array(u32, 2), bool)");
+    let with = |stmt: Stmt| {
+        let locals = [grid, record, Type::UINT, Type::scalar(Scalar::Float), tour::named("array(u32, 2)")];
+        let made = main_of(|f| {
+            (0..).zip(locals).for_each(|(k, ty): (u32, Type)| drop(f.add_local(format!("x{k}"), ty)));
+            vec![stmt]
+        });
+        validate(&case("", made)).map_err(|invalid| format!("{} {}", invalid.path, invalid.reason))
+    };
+    let at = |var: u32, index: Expr| Expr::element(Expr::Var(var), index);
+    let low = |mask| binary(lane(), BinaryOp::BitAnd, uint(mask));
+    let float = || Expr::Float(Scalar::Float, 4);
+    let large = || binary(Expr::Var(3), BinaryOp::Add, Expr::Var(3));
+    let made = |first: Expr| Expr::Vector(record, vec![first, Expr::Var(4), Expr::Bool(true)]);
+    for (stmt, says) in [
+        (assign(2, Expr::element(at(0, low(1)), low(3))), None),
+        (assign(2, Expr::element(at(1, uint(1)), low(1))), None),
+        (assign(3, at(1, uint(0))), None),
+        (assign(0, Expr::Var(0)), None),
+        (assign(1, made(float())), None),
+        (assign(1, made(at(1, uint(0)))), None),
+        (tour::set_element(0, [low(1), low(3)], uint(1)), None),
+        (tour::set_element(0, [low(1)], at(0, uint(0))), None),
+        (tour::set_element(1, [uint(1), low(1)], uint(1)), None),
+        (tour::set_element(1, [uint(0)], float()), None),
+        (assign(1, made(large())), Some("assign.value.composite_construct[1][0] may be more than a part")),
+        (
+            tour::set_element(1, [uint(0)], large()),
+            Some("set_element.value may be more than a variable of f32 can hold"),
+        ),
+        (assign(3, at(1, uint(3))), Some("access_chain[1] struct(f32, array(u32, 2), bool) has no such element")),
+        (assign(3, at(1, low(1))), Some("the member of a struct is a literal")),
+        (assign(2, at(1, uint(0))), Some("is f32, must be u32")),
+        (assign(2, Expr::element(at(0, low(1)), low(7))), Some("may be 0 to 7, but array(u32, 4) has 4 elements")),
+        (
+            tour::set_element(0, [low(3), low(3)], uint(1)),
+            Some("set_element.index may be 0 to 3, but array(array(u32, 4), 2) has 2"),
+        ),
+        (
+            tour::set_element(0, [low(1), low(7)], uint(1)),
+            Some("set_element.inner[0] may be 0 to 7, but array(u32, 4) has 4"),
+        ),
+        (tour::set_element(0, [low(1), low(3), low(1)], uint(1)), Some("set_element.inner[1] u32 has no elements")),
+        (
+            tour::set_element(1, [low(1), low(1)], uint(1)),
+            Some("set_element.index the member of a struct is a literal"),
+        ),
+        (
+            assign(1, Expr::Vector(record, vec![float(), Expr::Var(4)])),
+            Some("struct(f32, array(u32, 2), bool) from 2 components"),
+        ),
+        (
+            assign(1, Expr::Vector(record, vec![float(), Expr::Var(4), uint(1)])),
+            Some("u32 as a component of struct(f32, array(u32, 2), bool)"),
+        ),
+        (assign(2, binary(Expr::Var(1), BinaryOp::Add, Expr::Var(1))), Some("is no operand of anything but an index")),
+        (Stmt::Log { site: 1, values: vec![Expr::Var(1)] }, Some("of a nested aggregate the elements can be logged")),
+    ] {
+        match (with(stmt.clone()), says) {
+            (Ok(()), None) => {}
+            (Err(said), Some(says)) => assert!(said.contains(says), "{stmt:?}: {said}"),
+            (said, _) => panic!("{stmt:?}: {said:?}"),
+        }
     }
 }
 

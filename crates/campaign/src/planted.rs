@@ -205,8 +205,7 @@ fn lavapipe(case: &Case) -> f64 {
 }
 
 fn statement(stmt: &Stmt, function: &Function, called: &[f64]) -> f64 {
-    let words =
-        |value: &Expr| value.ty(function).map_or(1.0, |ty| (ty.components() * ty.scalar.words() as usize) as f64);
+    let words = |value: &Expr| value.ty(function).map_or(1.0, |ty| ty.words() as f64);
     let own = match stmt {
         Stmt::Log { values, .. } => 5.4 * (1.0 + values.iter().map(words).sum::<f64>()),
         Stmt::Store { .. } | Stmt::Atomic(_) => 5.4,

@@ -38,7 +38,7 @@ use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Function};
 use tangle_program::types::{Scalar, Type};
 
-use crate::plan::{Helper, Plan, Uses, plan};
+use crate::plan::{Helper, Plan, Uses, plan, structs};
 pub use crate::printed::Printed;
 pub use crate::printer::Dialect;
 use crate::printer::Printer;
@@ -79,8 +79,7 @@ pub fn print_in(case: &Case, dialect: Dialect) -> Printed<'_> {
         _ => printer.header(uses),
     }
     let header = printer.line;
-    let structs: BTreeSet<Type> = plans.iter().flat_map(|plan| plan.structs.iter().copied()).collect();
-    structs.into_iter().for_each(|ty| printer.structure(ty));
+    structs(&plans).into_iter().for_each(|ty| printer.structure(ty));
     let helpers: BTreeSet<(Helper, Type)> = plans.iter().flat_map(|plan| plan.helpers.iter().copied()).collect();
     for (helper, ty) in helpers {
         match (dialect, helper) {

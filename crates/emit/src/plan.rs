@@ -13,7 +13,7 @@ use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::tree::{
     Block, Builtin, Expr, Function, Loop, LoopKind, MAX_ENTRY_WORDS, Stmt, SubgroupCall, VarId,
 };
-use tangle_program::types::{Shape, Type};
+use tangle_program::types::Type;
 
 use crate::printer::Dialect;
 use crate::{hlsl, wgsl};
@@ -168,7 +168,7 @@ pub(crate) fn plan(case: &Case, function: &Function, dialect: Dialect) -> Plan {
         mentions: vec![0; function.var_count()],
         at_first_mention: Vec::new(),
         inside_loops: Vec::new(),
-        structs: declared_types(function).filter(|ty| matches!(ty.shape, Shape::Struct(_))).collect(),
+        structs: declared_types(function).flat_map(Type::structs).collect(),
         helpers: BTreeSet::new(),
     };
     declared_scalars(function).for_each(|scalar| planner.uses.scalars |= 1 << scalar as u16);
@@ -283,7 +283,7 @@ impl Planner<'_> {
             Expr::Builtin(Builtin::WorkgroupIndex) => self.uses.workgroup_index = true,
             Expr::Input(_) | Expr::InputOf(..) => self.uses.inputs = true,
             Expr::Uniform(_) => self.uses.uniforms = true,
-            Expr::Vector(ty @ Type { shape: Shape::Struct(_), .. }, _) => drop(self.structs.insert(*ty)),
+            Expr::Vector(ty, _) => self.structs.extend(ty.structs()),
             Expr::Push(_) => self.uses.push = true,
             Expr::Constant(k) => self.uses.constants |= 1 << (*k).min(31),
             Expr::Load(load) => self.array(load.array),
@@ -317,7 +317,6 @@ impl Planner<'_> {
             | Expr::Select(..)
             | Expr::Cast(..)
             | Expr::Intrinsic(..)
-            | Expr::Vector(..)
             | Expr::Component(..)
             | Expr::Subgroup(_)
             | Expr::Element(..) => {}
@@ -333,6 +332,14 @@ impl Planner<'_> {
         }
         expr.operands().for_each(|operand| self.expr(operand));
     }
+}
+
+/// The structs of a shader, in an order in which they can be declared: those that have no others within, then those that have these.
+pub(crate) fn structs(plans: &[Plan]) -> Vec<Type> {
+    let found: BTreeSet<Type> = plans.iter().flat_map(|plan| plan.structs.iter().copied()).collect();
+    let mut found: Vec<Type> = found.into_iter().collect();
+    found.sort_by_key(|ty| ty.depth());
+    found
 }
 
 /// True for the built-in functions that a shader has a function of its own for, in some language.

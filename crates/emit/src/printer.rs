@@ -2,7 +2,7 @@
 
 use tangle_program::case::Case;
 use tangle_program::tree::{Expr, Stmt};
-use tangle_program::types::{Shape, Type};
+use tangle_program::types::{Kind, Type};
 
 /// What stands where a language has no word for what a program says: nothing compiles that.
 pub(crate) const NOTHING: &str = "NO_SUCH_WORD";
@@ -14,10 +14,54 @@ pub(crate) fn member_name(number: impl std::fmt::Display) -> String {
 
 /// The name of the member that an index of a value stands for; `None` if it is one that is printed, in brackets.
 pub(crate) fn indexed_member(of: Option<Type>, index: &Expr) -> Option<String> {
-    match (of.map(|ty| ty.shape), index) {
-        (Some(Shape::Struct(_)), Expr::Uint(number)) => Some(member_name(number)),
+    match (of.map(Type::kind), index) {
+        (Some(Kind::Struct), Expr::Uint(number)) => Some(member_name(number)),
         _ => None,
     }
+}
+
+/// The name of a struct of members of several types, in every language: the names of the members; `A` and `M` and their number before what arrays
+/// and matrices are made of, `S` and the number of members before those of a struct within.
+pub(crate) fn struct_name(ty: Type) -> String {
+    fn parts(ty: Type) -> String {
+        let of_first =
+            |letter: char| format!("{letter}{}_{}", ty.elements(), ty.part(Some(0)).map_or_else(String::new, parts));
+        match ty.kind() {
+            Kind::Single => ty.to_string(),
+            Kind::Array => of_first('A'),
+            Kind::Matrix => of_first('M'),
+            Kind::Struct => format!("S{}_{}", ty.elements(), members(ty)),
+        }
+    }
+    fn members(ty: Type) -> String {
+        ty.parts().map(parts).collect::<Vec<_>>().join("_")
+    }
+    format!("Struct_{}", members(ty))
+}
+
+/// The name of a nested aggregate in GLSL and HLSL: that of a struct, or what an array of arrays is made of in the end and the brackets behind it,
+/// that of the outermost array first.
+pub(crate) fn nested_name(ty: Type, name: impl Fn(Type) -> String) -> String {
+    let (mut of, mut brackets) = (ty, String::new());
+    while let (Kind::Array, Some(element)) = (of.kind(), of.part(Some(0))) {
+        brackets += &format!("[{}]", of.elements());
+        of = element;
+    }
+    if of == ty { struct_name(ty) } else { name(of) + &brackets }
+}
+
+/// The indices of a statement that writes an element, each with the type of what it is an index into.
+pub(crate) fn indices_of<'e>(
+    of: Option<Type>,
+    index: &'e Expr,
+    inner: &'e [Expr],
+) -> impl Iterator<Item = (Option<Type>, &'e Expr)> {
+    let mut next = of;
+    std::iter::once(index).chain(inner).map(move |index| {
+        let of = next;
+        next = of.and_then(|ty| ty.part(index.literal()));
+        (of, index)
+    })
 }
 
 /// The words of a record of the lane map but the last, by the names that the shader has for them: those in every stage, between them the number of the

@@ -373,12 +373,12 @@ fn to_blame(program: &Program) -> BTreeSet<Extra> {
     for function in &program.functions {
         let params = function.params.iter().map(|param| param.ty);
         let types = params.chain(function.locals.iter().map(|local| local.ty)).chain(function.result);
-        kinds.extend(types.filter_map(|ty| kind(ty.scalar)));
+        kinds.extend(types.flat_map(Type::scalars).filter_map(kind));
         walk_block(&function.body, &mut |stmt| {
             stmt.direct_exprs().for_each(|expr| {
                 expr.walk(&mut |expr| match expr {
                     Expr::Cast(scalar, _) | Expr::Float(scalar, _) => kinds.extend(kind(*scalar)),
-                    Expr::Vector(ty, _) => kinds.extend(kind(ty.scalar)),
+                    Expr::Vector(ty, _) => kinds.extend(ty.scalars().filter_map(kind)),
                     _ => {}
                 })
             });

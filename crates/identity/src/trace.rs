@@ -478,7 +478,7 @@ fn logged(function: &Function, site: SiteId, word: usize) -> Option<&Expr> {
             let mut at = 0;
             for value in values {
                 let ty = value.ty(function)?;
-                let words = ty.components() * ty.scalar.words() as usize;
+                let words = ty.words() as usize;
                 if at == word && words == 1 {
                     found = Some(value);
                 }

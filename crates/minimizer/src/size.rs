@@ -50,16 +50,16 @@ impl Size {
     }
 
     fn add_function(&mut self, function: &Function) {
-        self.code += 6 + function.result.map_or(0, |ty| 2 + ty.components() as u64);
+        self.code += 6 + function.result.map_or(0, |ty| 2 + held(ty));
         for param in &function.params {
-            self.code += 4 + param.ty.components() as u64 + if param.direction == Direction::In { 0 } else { 2 };
+            self.code += 4 + held(param.ty) + if param.direction == Direction::In { 0 } else { 2 };
             self.names += letters(&param.name);
-            self.numbers += type_rank(param.ty.scalar);
+            self.numbers += param.ty.scalars().map(type_rank).sum::<u64>();
         }
         for local in &function.locals {
-            self.code += 1 + local.ty.components() as u64 + u64::from(local.precise);
+            self.code += 1 + held(local.ty) + u64::from(local.precise);
             self.names += letters(&local.name);
-            self.numbers += type_rank(local.ty.scalar);
+            self.numbers += local.ty.scalars().map(type_rank).sum::<u64>();
         }
         self.names += letters(&function.name);
         self.add_block(&function.body);
@@ -108,7 +108,7 @@ impl Size {
             | Stmt::ControlBarrier(_)
             | Stmt::Discard(_) => 3,
             Stmt::Store { .. } => 5,
-            Stmt::SetElement { .. } => 6,
+            Stmt::SetElement { inner, .. } => 6 + inner.len() as u64,
             Stmt::Atomic(atomic) => 7 + u64::from(atomic.dest.is_some()) + u64::from(atomic.compare.is_some()),
             Stmt::Call { args, dest, .. } => {
                 let outs = args.iter().filter(|arg| matches!(arg, Arg::Out(_))).count() as u64;
@@ -183,6 +183,11 @@ fn node(expr: &Expr) -> u64 {
         }
         Expr::Element(..) => 7,
     }
+}
+
+/// What a variable of the type has to read: its scalars, and the aggregates that they stand in within it.
+fn held(ty: Type) -> u64 {
+    ty.components() as u64 + if ty.is_nested() { ty.parts().map(|part| part.depth() as u64).sum() } else { 0 }
 }
 
 /// How far a number is from zero, for a reader.

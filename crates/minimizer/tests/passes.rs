@@ -450,6 +450,41 @@ fn narrow() {
     );
 }
 
+/// Of members of several types each alone, then the struct without each; of elements that are alike, one.
+#[test]
+fn elements() {
+    let record: Type = "struct(u32, i32, bool)".parse().unwrap();
+    let list: Type = "array(struct(u32, i32, bool), 2)".parse().unwrap();
+    let element = |of: Expr, index: u32| Expr::element(of, uint(index));
+    let set = |index: u32, inner: Vec<Expr>, value: Expr| Stmt::SetElement { var: 0, index: uint(index), inner, value };
+    gives(
+        "elements",
+        &in_main(
+            &[record, Type::UINT],
+            vec![set(0, vec![], uint(1)), set(1, vec![], Expr::Int(2)), assign(1, element(Expr::Var(0), 0))],
+        ),
+        &[
+            "uint u0 = 1u; u0 = u0; uint u1 = u0;",
+            "int u0 = 0; u0 = u0; u0 = 2; uint u1 = 0u;",
+            "bool u0 = false; u0 = u0; u0 = u0; uint u1 = 0u;",
+            "Struct_i32_bool u0 = Struct_i32_bool(0, false); u0 = u0; u0.m0 = 2; uint u1 = 0u;",
+            "Struct_u32_bool u0 = Struct_u32_bool(0u, false); u0.m0 = 1u; u0 = u0; uint u1 = u0.m0;",
+            "Struct_u32_i32 u0 = Struct_u32_i32(0u, 0); u0.m0 = 1u; u0.m1 = 2; uint u1 = u0.m0;",
+        ],
+    );
+    includes(
+        "elements",
+        &in_main(
+            &[list, Type::INT],
+            vec![set(1, vec![uint(1)], Expr::Int(2)), assign(1, element(element(Expr::Var(0), 1), 1))],
+        ),
+        &[
+            "int[2] u0 = int[2](0, 0); u0[1u] = 2; int u1 = u0[1u];",
+            "Struct_u32_i32_bool u0 = Struct_u32_i32_bool(0u, 0, false); u0.m1 = 2; int u1 = u0.m1;",
+        ],
+    );
+}
+
 #[test]
 fn numbers() {
     gives(

@@ -105,23 +105,15 @@ pub fn lane_condition(case: &Case, dice: &mut Dice) -> Expr {
     if dice.percent(20) { Expr::unary(UnaryOp::Not, condition) } else { condition }
 }
 
-/// A value of a type with one scalar everywhere.
-fn splat(ty: Type, scalar: Expr) -> Expr {
-    match ty.indexed() {
-        None => scalar,
-        Some((element, count)) => Expr::Vector(ty, vec![splat(element, scalar); usize::from(count)]),
-    }
-}
-
 /// A value of a type that is the same for all lanes.
 pub fn constant(ty: Type, dice: &mut Dice) -> Expr {
     let number = dice.one([0, 1, 2, 3, 7, 31, 0x8000_0000, u32::MAX]);
-    let scalar = match ty.scalar {
+    let quarters = if ty.scalars().any(Scalar::is_float) { dice.one([0, 1, 2, 4, -4, 12, 100]) } else { 0 };
+    Expr::composite(ty, &mut |scalar| match scalar {
         Scalar::Bool => Expr::Bool(number & 1 == 1),
         Scalar::Int => Expr::Int(number as i32),
         Scalar::Uint => Expr::Uint(number),
-        float if float.is_float() => Expr::Float(float, dice.one([0, 1, 2, 4, -4, 12, 100])),
+        float if float.is_float() => Expr::Float(float, quarters),
         other => Expr::Cast(other, Box::new(Expr::Uint(number))),
-    };
-    splat(ty, scalar)
+    })
 }

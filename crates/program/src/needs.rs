@@ -10,7 +10,7 @@ use crate::types::{Scalar, Type};
 
 /// The scalar types of parameters, locals and result.
 pub fn declared_scalars(function: &Function) -> impl Iterator<Item = Scalar> {
-    declared_types(function).map(|ty| ty.scalar)
+    declared_types(function).flat_map(Type::scalars)
 }
 
 /// The types of parameters, locals and result.
@@ -31,7 +31,8 @@ pub fn scalar_of(expr: &Expr) -> Option<Scalar> {
             Gives::Same | Gives::Int | Gives::Bool => None,
         },
         Expr::Cast(scalar, _) | Expr::Float(scalar, _) => Some(*scalar),
-        Expr::Vector(ty, _) => Some(ty.scalar),
+        // A nested aggregate is made of values that mention theirs.
+        Expr::Vector(ty, _) if !ty.is_nested() => Some(ty.scalar),
         _ => None,
     }
 }

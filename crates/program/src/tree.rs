@@ -234,13 +234,17 @@ pub enum Stmt {
     /// `subgroupBarrier();` or one of the subgroup memory barriers: an operation without result.
     #[serde(rename = "subgroup_barrier", alias = "barrier")]
     SubgroupBarrier(#[serde(serialize_with = "crate::subgroup::serialize_spirv_name")] SubgroupOp),
-    /// `var[index] = value;`: an element of an array, matrix or struct, or a component of a vector ([`Expr::Element`]).
+    /// `var[index] = value;`: an element of an array, matrix or struct, or a component of a vector ([`Expr::Element`]). With more indices
+    /// `var[index][inner] = value;`: an element of an element.
     SetElement {
         /// The variable.
         var: VarId,
         /// A uint in range; of a struct, a literal.
         index: Expr,
-        /// Its new value, of the element's type.
+        /// Indices in that element, in the element that the first of them gives, and so on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        inner: Vec<Expr>,
+        /// Its new value, of the type of the element.
         value: Expr,
     },
     /// `array[gl_LocalInvocationIndex] = value;`: an invocation writes its own slot. Of an array that gives each invocation several elements
@@ -693,6 +697,24 @@ impl Expr {
         }
     }
 
+    /// A value of any type by its scalars.
+    pub fn composite(ty: Type, scalar: &mut dyn FnMut(Scalar) -> Expr) -> Expr {
+        if ty.is_scalar() {
+            return scalar(ty.scalar);
+        }
+        Expr::Vector(ty, ty.parts().map(|part| Expr::composite(part, scalar)).collect())
+    }
+
+    /// `x[index]`
+    pub fn element(x: Expr, index: Expr) -> Expr {
+        Expr::Element(Box::new(x), Box::new(index))
+    }
+
+    /// The number of a literal `uint`: what picks the member of a struct.
+    pub fn literal(&self) -> Option<u32> {
+        if let Expr::Uint(number) = self { Some(*number) } else { None }
+    }
+
     /// A subgroup operation without a cluster size.
     pub fn subgroup(op: SubgroupOp, args: impl Into<Vec<Expr>>) -> Expr {
         Expr::Subgroup(SubgroupCall { op, args: args.into(), cluster: None })
@@ -731,7 +753,7 @@ impl Expr {
             Expr::Component(x, _) => Some(Type::scalar(of(0, x)?.scalar)),
             Expr::Subgroup(call) => call.op.info().result_type(call.args.first().and_then(|value| of(0, value))),
             Expr::Load(load) => Some(Type::scalar(load.scalar)),
-            Expr::Element(x, _) => of(0, x)?.indexed().map(|(element, _)| element),
+            Expr::Element(x, index) => of(0, x)?.part(index.literal()),
         }
     }
 }

@@ -1,8 +1,12 @@
 //! Types of the language: bool, integers of 8 to 64 bits, floating-point numbers of 16 to 64 bits, their vectors, and arrays, matrices
-//! and structs of these.
+//! and structs of these, and of each other ([`Nested`]).
+
+mod nested;
 
 use std::fmt;
 use std::str::FromStr;
+
+pub use nested::Nested;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -211,14 +215,29 @@ pub enum Shape {
     Matrix(u8),
     /// A struct of 2 to 4 members. Their numbers are literals.
     Struct(u8),
+    /// An array or a struct of aggregates, or a struct of members of several types.
+    Nested(Nested),
 }
 
-/// A scalar or a vector of two to four components, or an aggregate of these. Its JSON form is the text of [`Display`](fmt::Display).
+/// What an aggregate is, whatever it is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// None: a scalar or vector.
+    Single,
+    /// An array.
+    Array,
+    /// A matrix.
+    Matrix,
+    /// A struct.
+    Struct,
+}
+
+/// A scalar or a vector of two to four components, or an aggregate. Its JSON form is the text of [`Display`](fmt::Display).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Type {
-    /// The component type.
+    /// The component type; bool of a nested aggregate, whose [`scalars`](Type::scalars) may be several.
     pub scalar: Scalar,
-    /// Number of components, 1 to 4; 1 is the scalar itself. Of an aggregate: of each element.
+    /// Number of components, 1 to 4; 1 is the scalar itself. Of an aggregate: of each element. 1 of a nested aggregate.
     pub width: u8,
     /// Whether it is an aggregate.
     pub shape: Shape,
@@ -244,6 +263,26 @@ impl Type {
         Type { scalar, width, shape: Shape::Single }
     }
 
+    /// An array of so many elements; `None` if there is no such type.
+    pub fn array(element: Type, count: u8) -> Option<Type> {
+        let ty = match element.shape {
+            Shape::Single => Type { shape: Shape::Array(count), ..element },
+            _ => Nested::array(element, count)?.into(),
+        };
+        Some(ty).filter(|ty| ty.exists())
+    }
+
+    /// A struct with these members; `None` if there is no such type.
+    pub fn structure(members: &[Type]) -> Option<Type> {
+        let ty = match members {
+            [first, rest @ ..] if first.is_single() && rest.iter().all(|member| member == first) => {
+                Type { shape: Shape::Struct(members.len().try_into().ok()?), ..*first }
+            }
+            _ => Nested::structure(members)?.into(),
+        };
+        Some(ty).filter(|ty| ty.exists())
+    }
+
     /// True for one-component types.
     pub const fn is_scalar(self) -> bool {
         self.width == 1 && self.is_single()
@@ -254,26 +293,143 @@ impl Type {
         matches!(self.shape, Shape::Single)
     }
 
+    /// True for aggregates that are not made of one scalar or vector type alone.
+    pub const fn is_nested(self) -> bool {
+        matches!(self.shape, Shape::Nested(_))
+    }
+
+    /// What it is.
+    pub const fn kind(self) -> Kind {
+        match self.shape {
+            Shape::Single => Kind::Single,
+            Shape::Array(_) => Kind::Array,
+            Shape::Matrix(_) => Kind::Matrix,
+            Shape::Struct(_) => Kind::Struct,
+            Shape::Nested(nested) => nested.kind(),
+        }
+    }
+
     /// Elements of an array, columns of a matrix, members of a struct; 1 for scalars and vectors.
     pub const fn elements(self) -> u8 {
         match self.shape {
             Shape::Single => 1,
             Shape::Array(n) | Shape::Matrix(n) | Shape::Struct(n) => n,
+            Shape::Nested(nested) => nested.count(),
         }
     }
 
-    /// Scalars in all of it.
-    pub const fn components(self) -> usize {
-        self.width as usize * self.elements() as usize
+    /// What each index gives: the elements of an aggregate, the components of a vector; nothing for scalars.
+    pub fn parts(self) -> impl Iterator<Item = Type> + Clone {
+        let (one, nested) = match self.shape {
+            Shape::Nested(nested) => (None, Some(nested)),
+            _ => (self.indexed(), None),
+        };
+        let alike = one.into_iter().flat_map(|(part, count)| std::iter::repeat_n(part, count.into()));
+        alike.chain(nested.into_iter().flat_map(Nested::parts))
     }
 
-    /// What an index gives, and how many values it may have: elements of an aggregate, components of a vector.
+    /// What an index gives; only where members of several types make a difference, the index has to be a literal.
+    pub fn part(self, index: Option<u32>) -> Option<Type> {
+        match (self.indexed(), index) {
+            (Some((part, _)), _) => Some(part),
+            (None, Some(index)) => self.parts().nth(index as usize),
+            (None, None) => None,
+        }
+    }
+
+    /// What an index gives whatever it is, and how many values it may have; `None` if it has no parts, or they are of several types.
     pub fn indexed(self) -> Option<(Type, u8)> {
         match self.shape {
             Shape::Single if self.width == 1 => None,
             Shape::Single => Some((Type::scalar(self.scalar), self.width)),
-            _ => Some((Type { shape: Shape::Single, ..self }, self.elements())),
+            Shape::Array(_) | Shape::Matrix(_) | Shape::Struct(_) => {
+                Some((Type { shape: Shape::Single, ..self }, self.elements()))
+            }
+            Shape::Nested(nested) => {
+                let mut parts = nested.parts();
+                let first = parts.next()?;
+                parts.all(|part| part == first).then_some((first, nested.count()))
+            }
         }
+    }
+
+    /// The scalars and vectors that it is made of, in order.
+    pub fn singles(self) -> impl Iterator<Item = Type> {
+        let (count, nested) = match self.shape {
+            Shape::Nested(nested) => (0, nested.singles()),
+            _ => (self.elements(), Vec::new()),
+        };
+        std::iter::repeat_n(Type { shape: Shape::Single, ..self }, count.into()).chain(nested)
+    }
+
+    /// The types of its scalars: one, or of a nested aggregate those of all its parts.
+    pub fn scalars(self) -> impl Iterator<Item = Scalar> {
+        let one = (!self.is_nested()).then_some(self.scalar);
+        let nested = self.is_nested().then(|| self.singles().map(|single| single.scalar));
+        one.into_iter().chain(nested.into_iter().flatten())
+    }
+
+    /// It with other scalar types; `None` if there is no such type.
+    pub fn with_scalars(self, map: impl Fn(Scalar) -> Scalar) -> Option<Type> {
+        let ty = match self.shape {
+            Shape::Nested(nested) => nested.with_scalars(map)?,
+            _ => Type { scalar: map(self.scalar), ..self },
+        };
+        Some(ty).filter(|ty| ty.exists())
+    }
+
+    /// It with other parts, if it is nested; `None` if there is no such type.
+    pub fn with_parts(self, part: impl Fn(Type) -> Option<Type>) -> Option<Type> {
+        match self.shape {
+            Shape::Nested(nested) if nested.kind() == Kind::Array => {
+                Type::array(part(self.part(Some(0))?)?, nested.count())
+            }
+            Shape::Nested(_) => Type::structure(&self.parts().map(part).collect::<Option<Vec<Type>>>()?),
+            _ => Some(self),
+        }
+    }
+
+    /// Scalars in all of it.
+    pub fn components(self) -> usize {
+        match self.shape {
+            Shape::Nested(nested) => nested.components(),
+            _ => self.width as usize * self.elements() as usize,
+        }
+    }
+
+    /// Scalars before one of its parts.
+    pub fn components_before(self, part: usize) -> usize {
+        match self.indexed() {
+            Some((element, _)) => part * element.components(),
+            None => self.parts().take(part).map(Type::components).sum(),
+        }
+    }
+
+    /// Words that all of it takes in a log.
+    pub fn words(self) -> u64 {
+        match self.shape {
+            Shape::Nested(_) => self.singles().map(Type::words).sum(),
+            _ => self.components() as u64 * self.scalar.words(),
+        }
+    }
+
+    /// How deep aggregates stand in each other: 0 for scalars and vectors.
+    pub fn depth(self) -> usize {
+        match self.shape {
+            Shape::Single => 0,
+            Shape::Array(_) | Shape::Matrix(_) | Shape::Struct(_) => 1,
+            Shape::Nested(nested) => 1 + nested.parts().map(Type::depth).max().unwrap_or(0),
+        }
+    }
+
+    /// The structs that it is made of, itself among them, those within others first.
+    pub fn structs(self) -> Vec<Type> {
+        let mut found: Vec<Type> = match self.shape {
+            Shape::Nested(nested) => nested.parts().flat_map(Type::structs).collect(),
+            _ => Vec::new(),
+        };
+        found.extend((self.kind() == Kind::Struct).then_some(self));
+        found
     }
 
     /// True if there is such a type.
@@ -285,11 +441,13 @@ impl Type {
                 Shape::Array(n) => (2..=64).contains(&n),
                 Shape::Matrix(n) => (2..=4).contains(&n) && self.width > 1 && self.scalar.is_float(),
                 Shape::Struct(n) => (2..=4).contains(&n),
+                Shape::Nested(nested) => nested.exists() && self == nested.into(),
             }
     }
 }
 
-/// The name in JSON and in messages: `u32x4`, `array(u32x4, 2)`, `matrix(f32x3, 2)` of two columns, `struct(i32x2, 3)`.
+/// The name in JSON and in messages: `u32x4`, `array(u32x4, 2)`, `matrix(f32x3, 2)` of two columns, `struct(i32x2, 3)` of three members
+/// alike, `struct(i32x2, u8)` of two.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let single = Type { shape: Shape::Single, ..*self };
@@ -299,6 +457,7 @@ impl fmt::Display for Type {
             Shape::Array(n) => write!(f, "array({single}, {n})"),
             Shape::Matrix(n) => write!(f, "matrix({single}, {n})"),
             Shape::Struct(n) => write!(f, "struct({single}, {n})"),
+            Shape::Nested(nested) => nested.fmt(f),
         }
     }
 }
@@ -348,26 +507,55 @@ fn single_in_format_1(name: &str) -> Option<Type> {
 }
 
 fn named(name: &str) -> Option<Type> {
-    let aggregate = name.strip_suffix(')').and_then(|name| name.split_once('('));
-    let (single, shape) = match aggregate {
-        None => (name, Shape::Single),
-        Some((kind, parts)) => {
-            let (single, count) = parts.split_once(", ")?;
-            let count = count.parse().ok()?;
-            let shape = match kind {
-                "array" => Shape::Array(count),
-                "matrix" => Shape::Matrix(count),
-                "struct" => Shape::Struct(count),
-                _ => return None,
-            };
-            (single, shape)
-        }
-    };
-    let (scalar, width) = single.split_once('x').unwrap_or((single, "1"));
-    let scalar = Scalar::ALL.into_iter().find(|known| known.name() == scalar)?;
-    let ty = Type { scalar, width: width.parse().ok()?, shape };
+    let ty = if name.len() <= LONGEST_NAME { read(name)? } else { return None };
     // One spelling for each type, so that what is read is written again.
     (ty.to_string() == name).then_some(ty)
+}
+
+/// No name of a type is longer, so that nobody reads deeper.
+const LONGEST_NAME: usize = 200;
+
+fn read(name: &str) -> Option<Type> {
+    let Some((kind, parts)) = name.strip_suffix(')').and_then(|name| name.split_once('(')) else {
+        let (scalar, width) = name.split_once('x').unwrap_or((name, "1"));
+        let scalar = Scalar::ALL.into_iter().find(|known| known.name() == scalar)?;
+        return Some(Type::vector(scalar, width.parse().ok()?));
+    };
+    let parts = list(parts);
+    let [first, rest @ ..] = parts.as_slice() else { return None };
+    let first = read(first)?;
+    let count = match rest {
+        [count] => count.parse::<u8>().ok(),
+        _ => None,
+    };
+    match (kind, count) {
+        ("array", Some(count)) => Type::array(first, count),
+        ("matrix", Some(count)) if first.is_single() => Some(Type { shape: Shape::Matrix(count), ..first }),
+        ("struct", Some(count)) if count <= 4 => Type::structure(&vec![first; count.into()]),
+        ("struct", None) => {
+            let rest = rest.iter().map(|part| read(part));
+            Type::structure(&std::iter::once(Some(first)).chain(rest).collect::<Option<Vec<Type>>>()?)
+        }
+        _ => None,
+    }
+}
+
+/// What stands between the commas that are in no parentheses.
+fn list(text: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut first) = (Vec::new(), 0, 0);
+    for (at, character) in text.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(text[first..at].trim_start());
+                first = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[first..].trim_start());
+    parts
 }
 
 impl Serialize for Type {
@@ -453,9 +641,64 @@ mod tests {
             "mat1x2",
             "Struct_uint_5",
             "Struct_2",
+            "struct(u32)",
+            "struct(u32, u32)",
+            "struct(u32, u8, u8, u8, u8)",
+            "struct(array(u32, 2), array(u32, 2))",
+            "array(matrix(f32x2, 2), 1)",
+            "matrix(array(f32x2, 2), 2)",
+            "matrix(f32x2, f32x2)",
+            "struct(matrix(u32x2, 2), u8)",
+            "struct(u32,u8)",
+            "struct(u32, u8",
+            "struct(u32, u8))",
+            "array(array(u32, 64), 2)",
+            "array(struct(u32, struct(u32, array(u8, 2), array(u8, 3), i8), array(u8, 4), array(i8, 4)), 2)",
         ] {
             assert!(bad.parse::<Type>().is_err(), "{bad}");
         }
+        assert!("array(".repeat(100_000).parse::<Type>().is_err());
+    }
+
+    #[test]
+    fn parts_of_types() {
+        for (name, parts, singles, words) in [
+            ("u32", &[] as &[&str], &["u32"] as &[&str], 1),
+            ("f64x2", &["f64"; 2], &["f64x2"], 4),
+            ("array(u8x2, 3)", &["u8x2"; 3], &["u8x2"; 3], 6),
+            ("struct(u32, i64)", &["u32", "i64"], &["u32", "i64"], 3),
+            ("array(array(u32, 2), 3)", &["array(u32, 2)"; 3], &["u32"; 6], 6),
+            ("struct(matrix(f32x2, 2), 2)", &["matrix(f32x2, 2)"; 2], &["f32x2"; 4], 8),
+            (
+                "array(struct(bool, array(i16x3, 2)), 2)",
+                &["struct(bool, array(i16x3, 2))"; 2],
+                &["bool", "i16x3", "i16x3", "bool", "i16x3", "i16x3"],
+                14,
+            ),
+            (
+                "struct(struct(u32, 2), u8, struct(f16, f32x4))",
+                &["struct(u32, 2)", "u8", "struct(f16, f32x4)"],
+                &["u32", "u32", "u8", "f16", "f32x4"],
+                8,
+            ),
+        ] {
+            let ty: Type = name.parse().unwrap();
+            assert_eq!(ty.to_string(), name);
+            let names = |types: Vec<Type>| types.iter().map(Type::to_string).collect::<Vec<_>>();
+            assert_eq!(names(ty.parts().collect()), parts, "{name}");
+            assert_eq!(names(ty.singles().collect()), singles, "{name}");
+            assert_eq!(
+                (ty.words(), ty.components_before(parts.len())),
+                (words, if ty.is_scalar() { 0 } else { ty.components() })
+            );
+            for (number, part) in (0..).zip(ty.parts()) {
+                assert_eq!(ty.part(Some(number)), Some(part));
+            }
+            assert_eq!(ty.with_scalars(|scalar| scalar), Some(ty));
+        }
+        let of_two: Type = "struct(u32, u8)".parse().unwrap();
+        assert_eq!(of_two.with_scalars(|_| Scalar::Int).unwrap().to_string(), "struct(i32, 2)");
+        assert_eq!((of_two.part(None), of_two.part(Some(2))), (None, None));
     }
 
     #[test]

@@ -23,7 +23,8 @@ fn programs_round_trip() {
 #[test]
 fn format_1_means_the_same() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format-1");
-    let written = tour::programs().into_iter().filter(|(name, _)| *name != "integer_functions");
+    let later = ["integer_functions", "records", "nested_aggregates"];
+    let written = tour::programs().into_iter().filter(|(name, _)| !later.contains(name));
     for (name, case) in written {
         let text = std::fs::read_to_string(folder.join(format!("{name}.json"))).expect("a case of format 1");
         assert!(text.contains("\"format\": 1") && !case.to_json().contains("\"format\": 1"), "{name}");

@@ -33,6 +33,8 @@ pub(crate) struct Builder<'a> {
     /// What callers need to know about each of them.
     pub(super) made: Vec<Made>,
     pub(super) frame: Frame,
+    /// Types of arrays and structs of aggregates, and of structs of members of several types, that the program has so far.
+    pub(super) nested_types: Vec<Type>,
     /// Statements that may still be begun.
     pub(super) statements: u32,
     pub(super) next_site: u32,

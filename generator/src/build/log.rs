@@ -4,7 +4,7 @@ use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::MAX_ENTRY_WORDS;
 use tangle_program::tree::{Block, Builtin, Expr, SiteId, Stmt, VarId};
-use tangle_program::types::{Scalar, Type};
+use tangle_program::types::{Kind, Scalar, Type};
 
 use super::builder::{Builder, FINAL_STEPS, FINAL_WORDS};
 use super::float::hashed;
@@ -44,6 +44,8 @@ impl Density {
 
 /// Words that a hash is made of at most.
 const MOST_HASHED: usize = 150;
+/// Words that are logged of a nested aggregate before the end.
+const MOST_OF_NESTED: usize = 8;
 /// Words of what may be open that `main` ends with.
 const MOST_OPEN: u32 = 10;
 
@@ -56,7 +58,8 @@ impl Builder<'_> {
     }
 
     /// Logs values if the budget allows.
-    pub(crate) fn log(&mut self, mut values: Vec<Expr>, out: &mut Block) {
+    pub(crate) fn log(&mut self, values: Vec<Expr>, out: &mut Block) {
+        let mut values: Vec<Expr> = values.into_iter().flat_map(|value| self.logged(value)).collect();
         let mut words = 0;
         let fitting = values.iter().take_while(|value| {
             words += self.words(value);
@@ -164,30 +167,44 @@ impl Builder<'_> {
     }
 
     pub(crate) fn as_words(&self, var: VarId) -> Vec<Expr> {
-        let ty = self.frame.var(var).ty;
-        let word = |expr: Expr| if ty.scalar == Scalar::Uint { expr } else { cast(Scalar::Uint, expr) };
-        let elements: Vec<Expr> = match ty.indexed().filter(|_| !ty.is_single()) {
-            None => vec![Expr::Var(var)],
-            Some((_, count)) => {
-                let element = |k: u8| Expr::Element(Box::new(Expr::Var(var)), Box::new(uint(k.into())));
-                (0..count).map(element).collect()
+        let words = |(part, scalar): (Expr, Scalar)| {
+            let word = |expr: Expr| if scalar == Scalar::Uint { expr } else { cast(Scalar::Uint, expr) };
+            match scalar.words() {
+                _ if scalar.is_float() => vec![hashed(part, scalar)],
+                1 => vec![word(part)],
+                _ => vec![word(part.clone()), word(bin(BinaryOp::Shr, part, uint(32)))],
             }
         };
-        let components = |element: Expr| match ty.width {
-            1 => vec![element],
-            width => (0..width).map(|c| Expr::Component(Box::new(element.clone()), c)).collect(),
-        };
-        let parts = elements.into_iter().flat_map(components);
-        let words = |part: Expr| match ty.scalar.words() {
-            _ if ty.scalar.is_float() => vec![hashed(part, ty.scalar)],
-            1 => vec![word(part)],
-            _ => vec![word(part.clone()), word(bin(BinaryOp::Shr, part, uint(32)))],
-        };
-        parts.flat_map(words).collect()
+        scalars(Expr::Var(var), self.frame.var(var).ty).into_iter().flat_map(words).collect()
+    }
+
+    /// What is logged of a value: all of it, or the words of a nested aggregate. A float that may be undefined has no words.
+    fn logged(&self, value: Expr) -> Vec<Expr> {
+        match value {
+            Expr::Var(var) if self.frame.var(var).ty.is_nested() => {
+                let Var { ty, class, .. } = self.frame.var(var);
+                let is_hidden = class == Class::MaybeUndefined && ty.scalars().any(Scalar::is_float);
+                let words = if is_hidden { Vec::new() } else { self.as_words(var) };
+                words.into_iter().take(MOST_OF_NESTED).collect()
+            }
+            value => vec![value],
+        }
+    }
+}
+
+/// The scalars of a value of a type.
+fn scalars(value: Expr, ty: Type) -> Vec<(Expr, Scalar)> {
+    match ty.kind() {
+        Kind::Single if ty.is_scalar() => vec![(value, ty.scalar)],
+        Kind::Single => (0..ty.width).map(|c| (Expr::Component(Box::new(value.clone()), c), ty.scalar)).collect(),
+        Kind::Array | Kind::Matrix | Kind::Struct => {
+            let part = |(k, part): (u32, Type)| scalars(Expr::element(value.clone(), uint(k)), part);
+            (0..).zip(ty.parts()).flat_map(part).collect()
+        }
     }
 }
 
 /// Words that a logged variable takes.
 fn words_of(ty: Type) -> u32 {
-    ty.components() as u32 * ty.scalar.words() as u32
+    ty.words() as u32
 }

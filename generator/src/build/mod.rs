@@ -128,6 +128,7 @@ impl<'a> Builder<'a> {
             next_site: 1,
             has_long_sum: false,
             demotes: config.demote,
+            nested_types: Vec::new(),
         }
     }
 

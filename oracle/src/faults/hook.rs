@@ -5,11 +5,11 @@ use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::resource::ResourceClass;
 use tangle_program::tree::Builtin;
-use tangle_program::types::{Scalar, Shape};
+use tangle_program::types::Scalar;
 
 use super::operation::{Operation, Outcome};
 use crate::mask::Mask;
-use crate::rules::{Access, Bound, Construct, Jump, Merge, Peephole, Rewrite, Scope};
+use crate::rules::{Access, Accessed, Bound, Construct, Jump, Merge, Peephole, Rewrite, Scope};
 
 /// Where a fault takes hold, and what it makes of the right behaviour. Sets of lanes are those of one subgroup.
 pub(super) enum Hook {
@@ -58,7 +58,7 @@ pub(super) enum Hook {
     /// Every lane accesses the element of the lowest active lane of its subgroup.
     FirstElement(Access),
     /// The element of so many that a lane accesses.
-    Element(fn(Access, Shape, usize, usize) -> usize),
+    Element(fn(Accessed, usize, usize) -> usize),
     /// The resource of an array of descriptors that a lane accesses.
     Resource(fn(&Choosing) -> u64),
     /// Nobody goes on after an assumption.

@@ -8,6 +8,7 @@
 #[macro_use]
 mod declare;
 
+mod aggregate;
 mod algebra;
 pub mod fragment;
 mod hook;
@@ -23,10 +24,10 @@ use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Instance, OpInfo, Ub, lanes};
 use tangle_program::tree::Builtin;
-use tangle_program::types::{Scalar, Shape};
+use tangle_program::types::Scalar;
 
 use crate::mask::{Mask, lowest};
-use crate::rules::{Access, Bound, Construct, Jump, Merging, Peephole, Rewrite, Rules, Scope};
+use crate::rules::{Accessed, Bound, Construct, Jump, Merging, Peephole, Rewrite, Rules, Scope};
 use hook::{AnyTangle, Choosing, Hook, Tangling};
 use operation::Operation;
 pub use table::Fault;
@@ -239,7 +240,7 @@ impl Rules for Planted {
         }
     }
 
-    fn elements(&mut self, access: Access, shape: Shape, count: usize, places: &mut [(usize, usize)]) {
+    fn elements(&mut self, accessed: Accessed, count: usize, places: &mut [(usize, usize)]) {
         let hook = self.fault.hook();
         let mut leader: Option<(usize, usize)> = None;
         for (slot, element) in places {
@@ -247,8 +248,8 @@ impl Rules for Planted {
             let (_, first) = *leader.filter(|(of, _)| *of == subgroup).get_or_insert((subgroup, *element));
             leader = Some((subgroup, first));
             match hook {
-                Hook::FirstElement(of) if of == access => *element = first,
-                Hook::Element(change) => *element = change(access, shape, count, *element),
+                Hook::FirstElement(of) if of == accessed.access => *element = first,
+                Hook::Element(change) => *element = change(accessed, count, *element),
                 _ => {}
             }
         }

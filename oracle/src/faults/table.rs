@@ -5,11 +5,11 @@ use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp as Op, first_lanes, lanes};
 use tangle_program::tree::{Builtin, Expr, Loop, LoopKind};
-use tangle_program::types::{Scalar, Shape};
+use tangle_program::types::{Kind, Scalar, Shape};
 
 use super::hook::{AnyTangle, Hook, enclosing, innermost, is_divergent};
 use super::operation::{integer_like, is_narrow};
-use super::{algebra, peephole};
+use super::{aggregate, algebra, peephole};
 use crate::mask::{highest, lowest};
 use crate::rules::{Access, Construct, Jump, Merge};
 
@@ -505,23 +505,45 @@ faults! {
     /// The element that the lowest active lane writes is written by all.
     ElementStoreOfFirstLane => Hook::FirstElement(Access::Write),
     /// Whatever component of a vector is read by an index, it is the first one.
-    DynamicComponentIsFirst => Hook::Element(|access, shape, _, element| match (access, shape) {
-        (Access::Read, Shape::Single) => 0,
+    DynamicComponentIsFirst => Hook::Element(|at, _, element| match (at.access, at.of.kind()) {
+        (Access::Read, Kind::Single) => 0,
         _ => element,
     }),
     /// The last element of an array is the first one.
-    LastElementIsFirst => Hook::Element(|_, shape, count, element| match shape {
-        Shape::Array(_) if element + 1 == count => 0,
+    LastElementIsFirst => Hook::Element(|at, count, element| match at.of.kind() {
+        Kind::Array if element + 1 == count => 0,
         _ => element,
     }),
     /// A column of a matrix is read as the one after it.
-    NextColumn => Hook::Element(|access, shape, count, element| match (access, shape) {
-        (Access::Read, Shape::Matrix(_)) => (element + 1) % count,
+    NextColumn => Hook::Element(|at, count, element| match (at.access, at.of.kind()) {
+        (Access::Read, Kind::Matrix) => (element + 1) % count,
         _ => element,
     }),
-    /// The members of a struct are read in reverse order.
-    MembersReversed => Hook::Element(|access, shape, count, element| match (access, shape) {
+    /// The members of a struct, if they are alike, are read in reverse order.
+    MembersReversed => Hook::Element(|at, count, element| match (at.access, at.of.shape) {
         (Access::Read, Shape::Struct(_)) => count - 1 - element,
+        _ => element,
+    }),
+    /// Of a struct of members of several types, the last member is read as the first one of its type.
+    MemberOfTheSameType => Hook::Element(|at, count, element| match (at.access, at.of.kind()) {
+        (Access::Read, Kind::Struct) if at.of.indexed().is_none() && element + 1 == count => {
+            at.of.parts().position(|part| Some(part) == at.of.parts().last()).unwrap_or(element)
+        }
+        _ => element,
+    }),
+    /// Whatever element of an array in an aggregate is read, it is the first one.
+    InnerIndexIgnored => Hook::Element(|at, _, element| match (at.access, at.of.kind()) {
+        (Access::Read, Kind::Array) if at.depth > 0 => 0,
+        _ => element,
+    }),
+    /// A store to an element of an array in an aggregate is one to the first element.
+    InnerStoreToFirst => Hook::Element(|at, _, element| match (at.access, at.of.kind()) {
+        (Access::Write, Kind::Array) if at.depth > 0 => 0,
+        _ => element,
+    }),
+    /// Whatever element of an array of structs or of arrays is accessed, it is the first one.
+    OuterIndexIgnored => Hook::Element(|at, _, element| match at.of.kind() {
+        Kind::Array if at.of.is_nested() => 0,
         _ => element,
     }),
 
@@ -797,10 +819,15 @@ faults! {
     /// Where the variables that a function reads hold more than a hundred components, of the vectors that `^` puts together the second one is lost.
     SpilledOperandLost => Hook::Peephole(peephole::spilled_operand_lost),
     /// Of arrays in variables the elements from the 33rd on are those before.
-    LargeArrayWraps => Hook::Element(|_, shape, _, element| match shape {
-        Shape::Array(_) => element % 32,
-        Shape::Single | Shape::Matrix(_) | Shape::Struct(_) => element,
+    LargeArrayWraps => Hook::Element(|at, _, element| match at.of.kind() {
+        Kind::Array => element % 32,
+        Kind::Single | Kind::Matrix | Kind::Struct => element,
     }),
+    /// A copy of an aggregate is never made: what is stored to the original later in the same list is there to be read in the copy, too.
+    CopyOfAggregateElided => Hook::Rewrite(aggregate::copy_elided),
+    /// Where the sides of an `if` assign one aggregate, only its first part comes from the side that was taken; the rest is that of the `else`.
+    PhiOfFirstPart => Hook::Rewrite(aggregate::phi_of_first_part),
+
     /// A load at the head of the `then` side of an `if` is made before it, and its variable set in all lanes.
     GuardedLoadHoisted => Hook::Rewrite(peephole::guarded_load_hoisted),
     /// Where both sides of an `if` begin with a load to one variable, the `then` side uses what the other one loads.

@@ -6,17 +6,16 @@
 use std::rc::Rc;
 
 use smallvec::SmallVec;
-use tangle_program::types::Shape;
 
 use super::{Frame, Machine};
 use crate::mask::Mask;
-use crate::rules::{Access, Rules};
+use crate::rules::{Accessed, Rules};
 use crate::value::Value;
 
 impl<R: Rules> Machine<'_, R> {
     /// `of[index]`, an element of so many components.
-    pub(super) fn element(&mut self, of: &Value, shape: Shape, index: &Value, width: usize, a: &Mask) -> Value {
-        let places = self.places(Access::Read, of, shape, index, width, a);
+    pub(super) fn element(&mut self, of: &Value, accessed: Accessed, index: &Value, width: usize, a: &Mask) -> Value {
+        let places = self.places(accessed, index, a);
         let column = |c: usize| {
             let mut column = vec![0; self.layout.slots];
             places.iter().for_each(|&(slot, first)| column[slot] = of.columns[first + c][slot]);
@@ -27,51 +26,48 @@ impl<R: Rules> Machine<'_, R> {
         Value { columns, taint, from: of.from.clone().or(&index.from), names: None }
     }
 
-    /// `var[index] = value`
+    /// `var[index] = value`, or with more indices
     pub(super) fn set_element(
         &mut self,
         frame: &mut Frame,
         var: usize,
-        shape: Shape,
-        index: &Value,
+        indices: &[(Accessed, Value)],
         value: &Value,
         a: &Mask,
     ) {
         let stored = self.rules.stored(&self.scopes, a.minus(&self.lost));
-        let places = self.places(Access::Write, &frame.vars[var], shape, index, value.columns.len(), &stored);
+        let mut places: Vec<(usize, usize)> = stored.slots().map(|slot| (slot, 0)).collect();
+        for (accessed, index) in indices {
+            let inner = self.places(*accessed, index, &stored);
+            places.iter_mut().zip(inner).for_each(|((_, first), (_, further))| *first += further);
+        }
         let old = &mut frame.vars[var];
         for (c, new) in value.columns.iter().enumerate() {
             for &(slot, first) in &places {
                 Rc::make_mut(&mut old.columns[first + c])[slot] = new[slot];
             }
         }
-        let new = Value::join(value.taint.clone(), &index.taint);
-        let new = new.map(|mut taint| {
+        let taint = indices.iter().fold(value.taint.clone(), |taint, (_, index)| Value::join(taint, &index.taint));
+        let new = taint.map(|mut taint| {
             taint.lanes = taint.lanes.and(&stored);
             taint
         });
         old.taint = Value::join(old.taint.take(), &new.filter(|taint| !taint.lanes.is_empty()));
-        old.from = std::mem::take(&mut old.from).or(&value.from).or(&index.from);
+        let from = std::mem::take(&mut old.from).or(&value.from);
+        old.from = indices.iter().fold(from, |from, (_, index)| from.or(&index.from));
         // What stands there is no longer one result.
         old.names = None;
     }
 
-    /// For each of the lanes: the first column of the element that it accesses. An index that is out of range is unknown, or that of a
-    /// device with a fault.
-    fn places(
-        &mut self,
-        access: Access,
-        of: &Value,
-        shape: Shape,
-        index: &Value,
-        width: usize,
-        lanes: &Mask,
-    ) -> Vec<(usize, usize)> {
-        let count = of.columns.len() / width.max(1);
+    /// For each of the lanes: the first column of the element that it accesses, from that of the whole. An index that is out of range is
+    /// unknown, or that of a device with a fault.
+    fn places(&mut self, accessed: Accessed, index: &Value, lanes: &Mask) -> Vec<(usize, usize)> {
+        let count = accessed.of.parts().count();
         let mut places: Vec<(usize, usize)> =
             lanes.slots().map(|slot| (slot, index.columns[0][slot] as usize % count.max(1))).collect();
-        self.rules.elements(access, shape, count, &mut places);
-        places.iter_mut().for_each(|(_, place)| *place *= width);
+        self.rules.elements(accessed, count, &mut places);
+        let first: SmallVec<[usize; 8]> = (0..count).map(|part| accessed.of.components_before(part)).collect();
+        places.iter_mut().for_each(|(_, place)| *place = first.get(*place).copied().unwrap_or(0));
         places
     }
 }

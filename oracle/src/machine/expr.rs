@@ -128,10 +128,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                 self.resource(*class, *non_uniform, &index, a)
             }
             Node::Load { array, index } => self.load(frame, *array, index, a, u)?,
-            Node::Element { of, shape, index, width } => {
+            Node::Element { of, accessed, index, width } => {
                 let of = self.eval(frame, of, a, u)?;
                 let index = self.eval(frame, index, a, u)?;
-                self.element(&of, *shape, &index, *width, a)
+                self.element(&of, *accessed, &index, *width, a)
             }
         })
     }

@@ -365,10 +365,13 @@ impl<'a, R: Rules> Machine<'a, R> {
                 }
                 Ok((a, u))
             }
-            Step::SetElement { var, shape, index, value } => {
-                let index = self.eval(frame, index, &a, &u)?;
+            Step::SetElement { var, indices, value } => {
+                let mut chain = Vec::with_capacity(indices.len());
+                for (accessed, index) in indices {
+                    chain.push((*accessed, self.eval(frame, index, &a, &u)?));
+                }
                 let value = self.eval(frame, value, &a, &u)?;
-                self.set_element(frame, *var, *shape, &index, &value, &a);
+                self.set_element(frame, *var, &chain, &value, &a);
                 Ok((a, u))
             }
             Step::Store { array, element, value } => {

@@ -40,6 +40,7 @@ pub fn programs() -> Programs {
         operations,
         memory,
         elements,
+        nested_aggregates,
         descriptors,
         types,
         built_ins_and_arithmetic,
@@ -552,7 +553,7 @@ fn memory(programs: &mut Programs) {
 
 /// `main` with a variable of this type, numbered 0, whose elements are set one after the other, then these statements.
 fn with_aggregate(ty: Type, elements: Vec<Expr>, body: impl Into<Vec<Stmt>>) -> Case {
-    let set = |(index, value)| Stmt::SetElement { var: 0, index: uint(index), value };
+    let set = |(index, value)| Stmt::SetElement { var: 0, index: uint(index), inner: vec![], value };
     let before: Vec<Stmt> = (0..).zip(elements).map(set).collect();
     let mut case = main_of([before, body.into()].concat());
     case.program.functions[0].locals = vec![Local::new("x0", ty)];
@@ -561,7 +562,7 @@ fn with_aggregate(ty: Type, elements: Vec<Expr>, body: impl Into<Vec<Stmt>>) -> 
 
 fn elements(programs: &mut Programs) {
     use Fault as F;
-    let element = |index| Expr::Element(Box::new(var(0)), Box::new(index));
+    let element = |index| Expr::element(var(0), index);
     let array = Type { shape: Shape::Array(4), ..Type::UINT };
     let numbers = || vec![uint(10), uint(11), uint(12), uint(13)];
     let by_lane = || bin(lane(), BinaryOp::BitAnd, uint(3));
@@ -603,7 +604,10 @@ fn elements(programs: &mut Programs) {
             with_aggregate(
                 Type { shape: Shape::Array(64), ..Type::UINT },
                 vec![],
-                [Stmt::SetElement { var: 0, index: uint(40), value: uint(7) }, log(A, [element(uint(8))])],
+                [
+                    Stmt::SetElement { var: 0, index: uint(40), inner: vec![], value: uint(7) },
+                    log(A, [element(uint(8))]),
+                ],
             ),
             "A=FF:[0]",
             "A=FF:[7]",
@@ -614,7 +618,12 @@ fn elements(programs: &mut Programs) {
                 pair,
                 vec![uint(1), uint(2)],
                 [
-                    counted(1, uint(1), [], [Stmt::SetElement { var: 0, index: uint(0), value: uint(9) }]),
+                    counted(
+                        1,
+                        uint(1),
+                        [],
+                        [Stmt::SetElement { var: 0, index: uint(0), inner: vec![], value: uint(9) }],
+                    ),
                     log(A, [element(uint(0))]),
                 ],
             )),
@@ -627,8 +636,13 @@ fn elements(programs: &mut Programs) {
                 pair,
                 vec![uint(5), uint(6)],
                 [
-                    Stmt::SetElement { var: 2, index: uint(0), value: Expr::Vector(pair, vec![uint(1), uint(2)]) },
-                    set(1, Expr::Component(Box::new(Expr::Element(Box::new(var(2)), Box::new(uint(0)))), 0)),
+                    Stmt::SetElement {
+                        var: 2,
+                        index: uint(0),
+                        inner: vec![],
+                        value: Expr::Vector(pair, vec![uint(1), uint(2)]),
+                    },
+                    set(1, Expr::Component(Box::new(Expr::element(var(2), uint(0))), 0)),
                     log(A, [Expr::Component(Box::new(bin(var(0), BinaryOp::BitXor, var(0))), 0)]),
                 ],
             )),
@@ -646,7 +660,10 @@ fn elements(programs: &mut Programs) {
             with_aggregate(
                 array,
                 numbers(),
-                [Stmt::SetElement { var: 0, index: by_lane(), value: uint(5) }, log(A, [element(uint(1))])],
+                [
+                    Stmt::SetElement { var: 0, index: by_lane(), inner: vec![], value: uint(5) },
+                    log(A, [element(uint(1))]),
+                ],
             ),
             "A=FF:[11 5 11 11 11 5 11 11]",
             "A=FF:[11]",
@@ -672,6 +689,92 @@ fn elements(programs: &mut Programs) {
         ),
     ]);
     programs.same.push((F::ElementOfFirstLane, two_subgroups()));
+}
+
+/// `var[index][inner] = value;`
+fn set_inner(var: u32, index: u32, inner: u32, value: u32) -> Stmt {
+    Stmt::SetElement { var, index: uint(index), inner: vec![uint(inner)], value: uint(value) }
+}
+
+fn nested_aggregates(programs: &mut Programs) {
+    use Fault as F;
+    let ty = |name: &str| name.parse::<Type>().expect("there is such a type");
+    let element = |of: u32, index: u32| Expr::element(var(of), uint(index));
+    let inner = |index: u32, inner: u32| Expr::element(element(0, index), uint(inner));
+    let arrays = || ty("array(array(u32, 2), 2)");
+    let record = || ty("struct(u32, u8, u32)");
+    let members = || vec![uint(10), Expr::Cast(Scalar::Uint8, Box::new(uint(11))), uint(12)];
+    let others = |mut case: Case, more: u32| {
+        case.program.functions[0].locals.extend((1..=more).map(|k| Local::new(format!("x{k}"), record())));
+        case
+    };
+    let made = |first: u32| {
+        let members = [uint(first), Expr::Cast(Scalar::Uint8, Box::new(uint(first + 1))), uint(first + 2)];
+        Expr::Vector(record(), members.into())
+    };
+    let phi = [
+        set(1, made(20)),
+        either(among(0x0F), [set(2, var(0))], [set(2, var(1))]),
+        log(A, [element(2, 0), element(2, 2)]),
+    ];
+    programs.rows.extend([
+        (
+            F::MemberOfTheSameType,
+            with_aggregate(record(), members(), [log(A, [element(0, 0), element(0, 2)])]),
+            "A=FF:[10/12]",
+            "A=FF:[10/10]",
+        ),
+        (
+            F::InnerIndexIgnored,
+            with_aggregate(arrays(), vec![], [set_inner(0, 1, 1, 7), log(A, [inner(1, 0), inner(1, 1)])]),
+            "A=FF:[0/7]",
+            "A=FF:[0/0]",
+        ),
+        (
+            F::InnerStoreToFirst,
+            with_aggregate(arrays(), vec![], [set_inner(0, 1, 1, 7), log(A, [inner(1, 0), inner(1, 1)])]),
+            "A=FF:[0/7]",
+            "A=FF:[7/0]",
+        ),
+        (
+            F::OuterIndexIgnored,
+            with_aggregate(arrays(), vec![], [set_inner(0, 1, 1, 7), log(A, [inner(0, 1), inner(1, 1)])]),
+            "A=FF:[0/7]",
+            "A=FF:[7/7]",
+        ),
+        (
+            F::CopyOfAggregateElided,
+            others(
+                with_aggregate(
+                    record(),
+                    members(),
+                    [
+                        set(1, var(0)),
+                        Stmt::SetElement { var: 0, index: uint(0), inner: vec![], value: uint(9) },
+                        log(A, [element(0, 0), element(1, 0)]),
+                    ],
+                ),
+                1,
+            ),
+            "A=FF:[9/10]",
+            "A=FF:[9/9]",
+        ),
+        (
+            F::PhiOfFirstPart,
+            others(with_aggregate(record(), members(), phi), 2),
+            "A=FF:[10/12 10/12 10/12 10/12 20/22 20/22 20/22 20/22]",
+            "A=FF:[10/22 10/22 10/22 10/22 20/22 20/22 20/22 20/22]",
+        ),
+    ]);
+    // Of one type alone there is nothing to mistake, and an array in a variable is in no aggregate.
+    let alike = with_aggregate(ty("struct(u32, 2)"), vec![uint(1), uint(2)], [log(A, [element(0, 0), element(0, 1)])]);
+    let plain = with_aggregate(ty("array(u32, 2)"), vec![uint(1), uint(2)], [log(A, [element(0, 1)])]);
+    programs.same.extend([
+        (F::MemberOfTheSameType, alike),
+        (F::InnerIndexIgnored, plain.clone()),
+        (F::InnerStoreToFirst, plain.clone()),
+        (F::OuterIndexIgnored, plain),
+    ]);
 }
 
 /// `array[index]` of resources that hold 10, 11, 12 and 13.

@@ -4,11 +4,11 @@ use smallvec::SmallVec;
 use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::memory::Shared;
 use tangle_program::needs;
-use tangle_program::ops::{BinaryOp, Intrinsic, Kind};
+use tangle_program::ops::{self, BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Param, SubgroupOp};
 use tangle_program::tree::Resource;
 use tangle_program::tree::{Builtin, Expr, Function, Load, SubgroupCall};
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::types::{Kind, Scalar, Type};
 
 use super::checker::{Checker, Enclosing};
 use super::invalid::{At, Checked, Invalid, invalid, refuse};
@@ -66,9 +66,7 @@ fn type_from(expr: &Expr, function: &Function, tys: &[Type]) -> Checked<Type> {
         }
         (Expr::Component(..), &[x]) => Ok(Type::scalar(x.scalar)),
         (Expr::Subgroup(call), _) => subgroup_type(expr, call, tys),
-        (Expr::Element(..), &[x, Type::UINT]) if x.indexed().is_some() => {
-            Ok(x.indexed().map_or(x, |(element, _)| element))
-        }
+        (Expr::Element(_, index), &[x, Type::UINT]) if !x.is_scalar() => part_of(x, index).at(|| segment(expr, 1)),
         (Expr::Load(load), &[Type::UINT]) => Ok(Type::scalar(load.scalar)),
         (Expr::Resource(_) | Expr::InputOf(..), &[Type::UINT]) => Ok(Type::UINT),
         (Expr::Element(..) | Expr::Load(_) | Expr::Resource(_) | Expr::InputOf(..), _) => mismatch(expr, "[]", tys),
@@ -78,9 +76,13 @@ fn type_from(expr: &Expr, function: &Function, tys: &[Type]) -> Checked<Type> {
     }
 }
 
-/// Operands are scalars or vectors, except what an index picks from.
+/// Operands are scalars or vectors, except what an index picks from, and what aggregates of aggregates are made of.
 fn only_singles(expr: &Expr, tys: &[Type]) -> Checked {
-    let first = usize::from(matches!(expr, Expr::Element(..)));
+    let first = match expr {
+        Expr::Vector(ty, _) if ty.is_nested() => return Ok(()),
+        Expr::Element(..) => 1,
+        _ => 0,
+    };
     match tys.iter().enumerate().skip(first).find(|(_, ty)| !ty.is_single()) {
         Some((i, ty)) => invalid(format!("{ty} is no operand of anything but an index")).at(|| segment(expr, i)),
         None => Ok(()),
@@ -88,10 +90,10 @@ fn only_singles(expr: &Expr, tys: &[Type]) -> Checked {
 }
 
 fn vector_type(expr: &Expr, ty: Type, tys: &[Type]) -> Checked<Type> {
-    let Some((element, _)) = ty.indexed().filter(|(_, count)| tys.len() == usize::from(*count)) else {
+    if ty.parts().count() != tys.len() || tys.is_empty() {
         return invalid(format!("{ty} from {} components", tys.len())).at(|| "composite_construct".into());
-    };
-    match tys.iter().position(|component| *component != element) {
+    }
+    match tys.iter().zip(ty.parts()).position(|(component, part)| *component != part) {
         Some(i) => invalid(format!("{} as a component of {ty}", tys[i])).at(|| segment(expr, i)),
         None => Ok(ty),
     }
@@ -167,12 +169,12 @@ fn is_number(ty: Type) -> bool {
 fn binary_type(op: BinaryOp, x: Type, y: Type) -> Option<Type> {
     let (uints, bools) = (Type { scalar: Scalar::Uint, ..x }, Type { scalar: Scalar::Bool, ..x });
     let (fits, ty) = match op.info().kind {
-        Kind::Logical => (x == Type::BOOL && y == Type::BOOL, Type::BOOL),
-        Kind::Equality => (x == y, bools),
-        Kind::Order => (is_number(x) && x == y, bools),
-        Kind::Shift => (x.scalar.is_integer() && y == uints, x),
-        Kind::Arithmetic => (is_number(x) && x == y, x),
-        Kind::Integer => (x.scalar.is_integer() && x == y, x),
+        ops::Kind::Logical => (x == Type::BOOL && y == Type::BOOL, Type::BOOL),
+        ops::Kind::Equality => (x == y, bools),
+        ops::Kind::Order => (is_number(x) && x == y, bools),
+        ops::Kind::Shift => (x.scalar.is_integer() && y == uints, x),
+        ops::Kind::Arithmetic => (is_number(x) && x == y, x),
+        ops::Kind::Integer => (x.scalar.is_integer() && x == y, x),
     };
     fits.then_some(ty)
 }
@@ -306,6 +308,7 @@ impl Checker<'_, '_> {
             (Expr::Resource(resource), [index]) => {
                 self.resource(resource, index).at(|| "index".into()).at(|| "resource".into())
             }
+            (Expr::Vector(ty, _), parts) if ty.is_nested() => stored(*ty, parts),
             (Expr::Element(_, index), [x, known]) => {
                 element(x.ty, index, known).map(drop).at(|| "access_chain[1]".into())
             }
@@ -427,16 +430,33 @@ pub(super) fn defined(info: &ExprInfo, role: &str) -> Checked {
 /// struct is named.
 pub(super) fn element(ty: Option<Type>, index: &Expr, known: &ExprInfo) -> Checked<Type> {
     let Some(ty) = ty else { return invalid("has no type") };
-    let Some((element, count)) = ty.indexed() else { refuse!("{ty} has no elements") };
+    let count = ty.parts().count();
+    if count == 0 {
+        refuse!("{ty} has no elements");
+    }
     let range = known.range;
-    if !range.is_within(Interval::new(0, i128::from(count) - 1)) {
+    if !range.is_within(Interval::new(0, count as i128 - 1)) {
         refuse!("may be {} to {}, but {ty} has {count} elements", range.lo, range.hi);
     }
-    if matches!(ty.shape, Shape::Struct(_)) && !matches!(index, Expr::Uint(_)) {
+    defined(known, "is an index")?;
+    part_of(ty, index)
+}
+
+/// The type of a part. A member of a struct is named.
+fn part_of(ty: Type, index: &Expr) -> Checked<Type> {
+    if ty.kind() == Kind::Struct && index.literal().is_none() {
         refuse!("the member of a struct is a literal");
     }
-    defined(known, "is an index")?;
-    Ok(element)
+    ty.part(index.literal()).map_or_else(|| invalid(format!("{ty} has no such element")), Ok)
+}
+
+/// What a nested aggregate is made of is as if it were stored to variables ([`crate::exact`]).
+fn stored(ty: Type, parts: &[ExprInfo]) -> Checked {
+    match parts.iter().zip(ty.parts()).position(|(known, part)| !known.fits(part)) {
+        Some(number) => invalid("may be more than a part of a nested aggregate can hold")
+            .at(|| format!("composite_construct[1][{number}]")),
+        None => Ok(()),
+    }
 }
 
 /// An index out of range is undefined behaviour, and so is an undefined index.

@@ -177,8 +177,8 @@ impl Checker<'_, '_> {
             Stmt::Call { function, args, dest } => {
                 self.call(*function, args, *dest, place).at(|| "function_call".into())
             }
-            Stmt::SetElement { var, index, value } => {
-                self.set_element(*var, index, value, place).at(|| "set_element".into())
+            Stmt::SetElement { var, index, inner, value } => {
+                self.set_element(*var, (index, inner), value, place).at(|| "set_element".into())
             }
             Stmt::Store { array, element, value } => {
                 self.store(*array, element.as_ref(), value, place).at(|| "store".into())
@@ -241,11 +241,16 @@ impl Checker<'_, '_> {
         Ok(known)
     }
 
-    fn set_element(&self, var: VarId, index: &Expr, value: &Expr, place: Enclosing) -> Checked {
-        let ty = self.written(var).at(|| "var".into())?;
-        let known = self.expr_of(index, Type::UINT, place).at(|| "index".into())?;
-        let element = element(Some(ty), index, &known).at(|| "index".into())?;
-        self.stored(value, element, place).map(drop).at(|| "value".into())
+    fn set_element(&self, var: VarId, (index, inner): (&Expr, &[Expr]), value: &Expr, place: Enclosing) -> Checked {
+        let mut ty = self.written(var).at(|| "var".into())?;
+        let mut enter = |index: &Expr| {
+            let known = self.expr_of(index, Type::UINT, place)?;
+            ty = element(Some(ty), index, &known)?;
+            Ok(())
+        };
+        enter(index).at(|| "index".into())?;
+        each(inner, enter).at(|| "inner".into())?;
+        self.stored(value, ty, place).map(drop).at(|| "value".into())
     }
 
     pub(super) fn array(&self, array: ArrayId) -> Checked<&Shared> {
@@ -309,6 +314,9 @@ impl Checker<'_, '_> {
         each(values, |value| {
             let info = self.expr(value, place)?;
             let ty = info.ty.unwrap_or(Type::UINT);
+            if ty.is_nested() {
+                refuse!("of a nested aggregate the elements can be logged");
+            }
             if !matches!(value, Expr::Var(_)) {
                 if !ty.is_scalar() {
                     refuse!("a vector must be a variable to be logged");

@@ -11,7 +11,7 @@ use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Builtin, Direction, Function, Local, MAX_ENTRY_WORDS};
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::types::{Kind, Scalar, Type};
 use tangle_program::variant::Variant;
 
 use super::spelling::{self, TypeName};
@@ -278,12 +278,18 @@ impl<'a> Printer<'a> {
     }
 
     pub(super) fn structure(&mut self, ty: Type) {
-        let Some((member, count)) = ty.indexed() else { return };
-        let members: Vec<String> = (0..count).map(member_name).collect();
+        let members: Vec<String> = (0..ty.elements()).map(member_name).collect();
+        let declared = match ty.indexed() {
+            Some((member, _)) => format!("{} {};", self.ty(member).trim_end(), members.join(", ")),
+            None => {
+                let each = ty.parts().zip(&members).map(|(member, name)| format!("{} {name};", self.ty(member)));
+                each.collect::<Vec<_>>().join(" ")
+            }
+        };
+        put_line!(self, "struct {} {{ {declared} }};", self.ty(ty));
         if self.dialect == Dialect::Hlsl {
-            return self.hlsl_structure(ty, member, &members);
+            self.hlsl_maker(ty, &members);
         }
-        put_line!(self, "struct {} {{ {} {}; }};", TypeName(ty), TypeName(member), members.join(", "));
     }
 
     pub(super) fn function(&mut self, function: &'a Function, plan: Plan) {
@@ -515,18 +521,16 @@ pub(crate) const fn words_of(scalar: Scalar) -> &'static [(&'static str, &'stati
 
 /// What stands behind a value to get each of its scalars, in the order in which they are logged.
 pub fn parts(ty: Type) -> Vec<String> {
-    let component = |c: u8| ["x", "y", "z", "w"].get(usize::from(c)).copied().unwrap_or("?");
-    let components: Vec<String> = match ty.width {
-        1 => vec![String::new()],
-        width => (0..width).map(|c| format!(".{}", component(c))).collect(),
+    let part = |k: usize| match ty.kind() {
+        Kind::Single => format!(".{}", ["x", "y", "z", "w"].get(k).copied().unwrap_or("?")),
+        Kind::Struct => format!(".{}", member_name(k)),
+        Kind::Array | Kind::Matrix => format!("[{k}]"),
     };
-    let element = |k: u8| match ty.shape {
-        Shape::Single => String::new(),
-        Shape::Struct(_) => format!(".{}", member_name(k)),
-        Shape::Array(_) | Shape::Matrix(_) => format!("[{k}]"),
-    };
-    let elements = (0..ty.elements()).map(element);
-    elements.flat_map(|element| components.iter().map(move |component| format!("{element}{component}"))).collect()
+    if ty.is_scalar() {
+        return vec![String::new()];
+    }
+    let within = |(k, of): (usize, Type)| parts(of).into_iter().map(move |rest| part(k) + &rest);
+    ty.parts().enumerate().flat_map(within).collect()
 }
 
 /// The zero of a type.
@@ -534,8 +538,8 @@ struct Zero(Type);
 
 impl std::fmt::Display for Zero {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let (Shape::Array(_) | Shape::Struct(_), Some((element, count))) = (self.0.shape, self.0.indexed()) {
-            let zeros = vec![Zero(element).to_string(); usize::from(count)];
+        if let Kind::Array | Kind::Struct = self.0.kind() {
+            let zeros: Vec<String> = self.0.parts().map(|part| Zero(part).to_string()).collect();
             return write!(f, "{}({})", TypeName(self.0), zeros.join(", "));
         }
         let zero = match self.0.scalar {

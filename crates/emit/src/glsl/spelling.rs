@@ -10,7 +10,7 @@ use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::tree::{Builtin, Expr};
 use tangle_program::types::{Scalar, Shape, Type};
 
-use crate::printer::Dialect;
+use crate::printer::{Dialect, nested_name};
 
 /// The spellings of a scalar type.
 pub(crate) struct ScalarSpelling {
@@ -61,6 +61,7 @@ impl fmt::Display for TypeName {
             (Shape::Array(n), _) => write!(f, "{single}[{n}]"),
             (Shape::Matrix(n), rows) => write!(f, "{}{n}x{rows}", spelling.vector.replace("vec", "mat")),
             (Shape::Struct(n), _) => write!(f, "Struct_{single}_{n}"),
+            (Shape::Nested(_), _) => f.write_str(&nested_name(self.0, |of| TypeName(of).to_string())),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::shader::{parts, qualifier, words_of};
 use super::spelling;
 use crate::hlsl;
 use crate::plan::{Declared, entry_words};
-use crate::printer::{Dialect, put, put_line};
+use crate::printer::{Dialect, indices_of, put, put_line};
 
 /// True if a loop stands right in a block, whose counter may be declared there.
 pub(super) fn declares(block: &Block) -> bool {
@@ -77,9 +77,10 @@ impl<'a> Body<'_, 'a> {
                 Dialect::Hlsl => put!(self.printer, "{}();", hlsl::spelling::sync(*sync, false)),
                 _ => put!(self.printer, "{}();", spelling::sync(*sync)),
             },
-            Stmt::SetElement { var, index, value } => {
+            Stmt::SetElement { var, index, inner, value } => {
                 self.var(*var);
-                self.index(self.function.var_type(*var), index);
+                let places = indices_of(self.function.var_type(*var), index, inner);
+                places.for_each(|(of, index)| self.index(of, index));
                 self.put(" = ");
                 self.expr(value, Context::Open);
                 self.put(";");

@@ -23,7 +23,7 @@ use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Atomic, Expr, SubgroupCall};
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::types::{Kind, Scalar, Type};
 
 use crate::glsl::precedence::Context;
 use crate::glsl::{Body, print_in};
@@ -131,10 +131,10 @@ impl<'a> Printer<'a> {
     }
 
     /// A struct, and a function that makes one.
-    pub(crate) fn hlsl_structure(&mut self, ty: Type, member: Type, members: &[String]) {
-        let (name, member) = (TypeName(ty), TypeName(member));
-        put_line!(self, "struct {name} {{ {member} {}; }};", members.join(", "));
-        let params: Vec<String> = members.iter().map(|m| format!("{member} {m}")).collect();
+    pub(crate) fn hlsl_maker(&mut self, ty: Type, members: &[String]) {
+        let name = TypeName(ty);
+        let params: Vec<String> =
+            ty.parts().zip(members).map(|(member, m)| format!("{} {m}", TypeName(member))).collect();
         let sets: Vec<String> = members.iter().map(|m| format!("made.{m} = {m};")).collect();
         put_line!(self, "{name} Make{name}({}) {{ {name} made; {} return made; }}", params.join(", "), sets.join(" "));
     }
@@ -320,7 +320,7 @@ impl<'a> Body<'_, 'a> {
                 self.list(std::slice::from_ref(x));
             }
             Expr::Vector(ty, args) => {
-                let make = if matches!(ty.shape, Shape::Struct(_)) { "Make" } else { "" };
+                let make = if ty.kind() == Kind::Struct { "Make" } else { "" };
                 put!(self.printer, "{make}{}", TypeName(*ty));
                 self.list(args);
             }

@@ -9,7 +9,7 @@ use tangle_program::needs::{declared_types, scalar_of};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{SubgroupOp, TABLE};
 use tangle_program::tree::{Block, Builtin, Expr, Function, Stmt, SubgroupCall, walk_block};
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::types::{Kind, Scalar, Type};
 
 use super::spelling::{self, Wave};
 use crate::plan::has_buffer_arrays;
@@ -33,10 +33,7 @@ pub fn lacks(case: &Case) -> Vec<String> {
     lacking.extend(case.program.shared.iter().filter_map(|array| scalar_lacking(array.scalar)));
     for function in &case.program.functions {
         for ty in declared_types(function) {
-            if matches!(ty.shape, Shape::Array(_)) {
-                lacking.insert("array values in HLSL".into());
-            }
-            lacking.extend(scalar_lacking(ty.scalar));
+            lacking.extend(type_lacking(ty));
         }
         walk_block(&function.body, &mut |stmt| {
             match stmt {
@@ -68,6 +65,13 @@ fn scalar_lacking(scalar: Scalar) -> Option<String> {
     (!spelling::SCALARS.contains(&scalar)).then(|| format!("{} in HLSL", scalar.name()))
 }
 
+/// An array has no expression that makes it, also within a struct.
+fn type_lacking(ty: Type) -> Option<String> {
+    let own = if ty.kind() == Kind::Array { Some("array values in HLSL".into()) } else { None };
+    let nested = || ty.is_nested().then(|| ty.parts().find_map(type_lacking)).flatten();
+    own.or_else(nested).or_else(|| ty.scalars().find_map(scalar_lacking))
+}
+
 fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
     if let Some(lacking) = scalar_of(expr).and_then(scalar_lacking) {
         return Some(lacking);
@@ -78,7 +82,7 @@ fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
         Expr::Intrinsic(op, args) if rounds_doubles(function, *op, args) => {
             Some(format!("{} of double in HLSL", op.info().name))
         }
-        Expr::Vector(ty, _) if matches!(ty.shape, Shape::Array(_)) => Some("array values in HLSL".into()),
+        Expr::Vector(ty, _) => type_lacking(*ty),
         Expr::Subgroup(call) => {
             let ty = call.args.first().and_then(|arg| arg.ty(function));
             (spelling::wave(call.op, ty) == Wave::Lacking).then(|| {

@@ -11,6 +11,7 @@ use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape, Type};
 
 use crate::glsl;
+use crate::printer::nested_name;
 
 /// The scalar types that HLSL has.
 pub(crate) const SCALARS: [Scalar; 10] = [
@@ -47,6 +48,7 @@ impl fmt::Display for TypeName {
             (Shape::Array(n), _) => write!(f, "{single}[{n}]"),
             (Shape::Matrix(n), rows) => write!(f, "{name}{n}x{rows}"),
             (Shape::Struct(n), _) => write!(f, "Struct_{single}_{n}"),
+            (Shape::Nested(_), _) => f.write_str(&nested_name(self.0, |of| TypeName(of).to_string())),
         }
     }
 }

@@ -10,7 +10,7 @@ use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::resource::ResourceClass;
 use tangle_program::tree::Resource;
 use tangle_program::tree::{Builtin, Expr, VarId};
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::types::{Scalar, Type};
 use tangle_program::variant::Freedom;
 
 use super::blocks::{BlockId, Role};
@@ -535,8 +535,18 @@ impl Body<'_, '_> {
         self.ids(op, to, [x])
     }
 
-    /// `x[index]`
+    /// `x[index]`, of an element of a variable in memory, too, by one access chain, or by one that loads the whole element first.
     fn element(&mut self, x: &Expr, index: &Expr) -> Value {
+        let (variable, mut indices) = root(x);
+        let in_chain = !indices.is_empty() && !self.module.draws.takes(Freedom::Forms);
+        if let (true, Expr::Var(var)) = (in_chain, variable)
+            && let Some(&VarStorage::Memory(pointer)) = self.places.get(*var as usize)
+        {
+            indices.push(index);
+            let ty = self.function.var_type(*var).and_then(|ty| part_at(ty, &indices)).unwrap_or(Type::UINT);
+            let pointer = self.element_pointer(pointer, ty, &indices);
+            return (self.load(pointer, ty), ty);
+        }
         let in_memory = match x {
             Expr::Var(var) => match self.places.get(*var as usize) {
                 Some(&VarStorage::Memory(pointer)) => self.function.var_type(*var).map(|ty| (pointer, ty)),
@@ -551,7 +561,7 @@ impl Body<'_, '_> {
                 (Some(value), ty)
             }
         };
-        let Some((element, _)) = ty.indexed() else { return (self.module.undefined(ty), ty) };
+        let Some(element) = ty.part(index.literal()) else { return (self.module.undefined(ty), ty) };
         let pointer = match (value, index) {
             (Some(value), Expr::Uint(k)) => return (self.extract(value, element, &[*k]), element),
             (Some(value), _) if ty.is_single() => {
@@ -566,18 +576,19 @@ impl Body<'_, '_> {
             }
             (None, _) => in_memory.map_or(0, |(pointer, _)| pointer),
         };
-        let pointer = self.element_pointer(pointer, element, index);
+        let pointer = self.element_pointer(pointer, element, &[index]);
         (self.load(pointer, element), element)
     }
 
     /// A pointer to an element of a variable of the function.
-    pub fn element_pointer(&mut self, variable: Id, element: Type, index: &Expr) -> Id {
-        let index = match index {
+    pub fn element_pointer(&mut self, variable: Id, element: Type, indices: &[&Expr]) -> Id {
+        let mut index = |index: &Expr| match index {
             // The member of a struct has to be an OpConstant.
             Expr::Uint(k) => self.uint(*k),
             _ => self.eval(index).0,
         };
-        self.access(StorageClass::Function, element, variable, &[index])
+        let indices: Vec<Id> = indices.iter().map(|one| index(one)).collect();
+        self.access(StorageClass::Function, element, variable, &indices)
     }
 
     /// The words that are logged of a scalar, the low one first: the bits of floats, a negative zero being a zero; integers widened.
@@ -627,18 +638,37 @@ impl Body<'_, '_> {
         if ty.is_scalar() {
             return vec![value];
         }
-        let component = Type::scalar(ty.scalar);
         let mut scalars = Vec::with_capacity(ty.components());
-        for element in 0..u32::from(ty.elements()) {
-            for width in 0..u32::from(ty.width) {
-                let indices = match (ty.shape, ty.width) {
-                    (Shape::Single, _) => vec![width],
-                    (_, 1) => vec![element],
-                    _ => vec![element, width],
-                };
-                scalars.push(self.extract(value, component, &indices));
-            }
+        for path in paths(ty) {
+            let scalar = path.iter().try_fold(ty, |ty, index| ty.part(Some(*index))).unwrap_or(ty);
+            scalars.push(self.extract(value, scalar, &path));
         }
         scalars
     }
+}
+
+/// The indices that lead to each scalar of a value of the type, in order.
+fn paths(ty: Type) -> Vec<Vec<u32>> {
+    if ty.is_scalar() {
+        return vec![Vec::new()];
+    }
+    let within = |(k, part): (u32, Type)| paths(part).into_iter().map(move |rest| [vec![k], rest].concat());
+    (0..).zip(ty.parts()).flat_map(within).collect()
+}
+
+/// What an element is an element of in the end, and the indices that lead to it from there.
+pub(super) fn root(x: &Expr) -> (&Expr, Vec<&Expr>) {
+    match x {
+        Expr::Element(of, index) => {
+            let (root, mut indices) = root(of);
+            indices.push(index);
+            (root, indices)
+        }
+        _ => (x, Vec::new()),
+    }
+}
+
+/// The type of what indices lead to.
+pub(super) fn part_at(ty: Type, indices: &[&Expr]) -> Option<Type> {
+    indices.iter().try_fold(ty, |ty, index| ty.part(index.literal()))
 }

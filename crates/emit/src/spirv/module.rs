@@ -15,7 +15,7 @@ use tangle_program::memory::ArrayId;
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::tree::{Expr, Program, Stmt, walk_block};
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::types::{Kind, Scalar, Type};
 use tangle_program::variant::Freedom;
 
 use super::draws::Draws;
@@ -230,28 +230,28 @@ impl<'a> Module<'a> {
         if let Some(&id) = self.types.get(&ty) {
             return id;
         }
-        let single = Type { shape: Shape::Single, ..ty };
-        let id = match (ty.shape, ty.width) {
-            (Shape::Single, 1) => match ty.scalar {
+        let part = ty.part(Some(0)).unwrap_or(ty);
+        let id = match (ty.kind(), ty.width) {
+            (Kind::Single, 1) => match ty.scalar {
                 Scalar::Bool => self.builder.type_bool(),
                 scalar if scalar.is_float() => self.builder.type_float(scalar.size(), None),
                 scalar => self.builder.type_int(scalar.size(), scalar.is_signed().into()),
             },
-            (Shape::Single, width) => {
-                let component = self.ty(Type::scalar(ty.scalar));
+            (Kind::Single, width) => {
+                let component = self.ty(part);
                 self.builder.type_vector(component, width.into())
             }
-            (Shape::Array(count), _) => {
-                let (element, count) = (self.ty(single), self.uint(count.into()));
+            (Kind::Array, _) => {
+                let (element, count) = (self.ty(part), self.uint(ty.elements().into()));
                 self.global_instruction(Op::TypeArray, None, [element, count].map(Operand::IdRef))
             }
-            (Shape::Matrix(count), _) => {
-                let column = self.ty(single);
-                self.builder.type_matrix(column, count.into())
+            (Kind::Matrix, _) => {
+                let column = self.ty(part);
+                self.builder.type_matrix(column, ty.elements().into())
             }
-            (Shape::Struct(count), _) => {
-                let member = self.ty(single);
-                self.global_instruction(Op::TypeStruct, None, vec![Operand::IdRef(member); count.into()])
+            (Kind::Struct, _) => {
+                let members: Vec<Operand> = ty.parts().map(|member| Operand::IdRef(self.ty(member))).collect();
+                self.global_instruction(Op::TypeStruct, None, members)
             }
         };
         self.types.insert(ty, id);

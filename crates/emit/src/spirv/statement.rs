@@ -27,6 +27,7 @@ use tangle_program::variant::Freedom;
 use super::blocks::{BlockId, Blocks, Role};
 use super::body::{Body, Target, VarStorage};
 use super::module::{Global, Id, Module};
+use crate::spirv::expression::part_at;
 use shape::is_closed;
 
 /// How often statements are put into a construct of their own: once in so many times.
@@ -264,7 +265,10 @@ impl<'a> Body<'_, 'a> {
             Stmt::Call { function, args, dest } => self.call(*function, args, *dest),
             Stmt::SubgroupBarrier(op) => self.subgroup_barrier(*op),
             Stmt::ControlBarrier(sync) => self.sync(*sync),
-            Stmt::SetElement { var, index, value } => self.set_element(*var, index, value),
+            Stmt::SetElement { var, index, inner, value } => {
+                let indices: Vec<&Expr> = std::iter::once(index).chain(inner).collect();
+                self.set_element(*var, &indices, value);
+            }
             Stmt::Store { array, element, value } => {
                 let element = element.as_ref().map(|element| self.eval(element).0);
                 let (value, _) = self.eval(value);
@@ -336,24 +340,28 @@ impl<'a> Body<'_, 'a> {
         }
     }
 
-    fn set_element(&mut self, var: VarId, index: &Expr, value: &Expr) {
+    fn set_element(&mut self, var: VarId, indices: &[&Expr], value: &Expr) {
         let ty = self.function.var_type(var).unwrap_or(Type::UINT);
-        let Some((element, _)) = ty.indexed() else { return };
+        let Some(element) = part_at(ty, indices) else { return };
         let pointer = match self.places.get(var as usize) {
             Some(&VarStorage::Memory(pointer)) => {
-                let pointer = self.element_pointer(pointer, element, index);
+                let pointer = self.element_pointer(pointer, element, indices);
                 let (value, _) = self.eval(value);
                 return self.store(pointer, value);
             }
             _ => self.blocks.read(self.module, var, ty),
         };
-        let changed = match index {
-            Expr::Uint(k) => {
+        let literals: Option<Vec<u32>> = indices.iter().map(|index| index.literal()).collect();
+        let changed = match (literals, indices) {
+            (Some(literals), _) => {
                 let (value, _) = self.eval(value);
-                let operands = vec![Operand::IdRef(value), Operand::IdRef(pointer), Operand::LiteralBit32(*k)];
+                let places = literals.into_iter().map(Operand::LiteralBit32);
+                let operands = [value, pointer].map(Operand::IdRef).into_iter().chain(places).collect();
                 self.op(Op::CompositeInsert, ty, operands)
             }
-            _ => {
+            (None, indices) => {
+                // Of a vector: other variables with such an index are in memory.
+                let Some(index) = indices.first() else { return };
                 let (index, _) = self.eval(index);
                 let (value, _) = self.eval(value);
                 self.ids(Op::VectorInsertDynamic, ty, [pointer, value, index])

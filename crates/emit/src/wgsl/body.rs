@@ -16,7 +16,7 @@ use super::spelling::{self, TypeName, Wave};
 use crate::glsl::precedence::Context;
 use crate::glsl::shader::{parts, words_of};
 use crate::plan::{Declared, entry_words};
-use crate::printer::{NOTHING, Printer, indexed_member, put, put_line};
+use crate::printer::{NOTHING, Printer, indexed_member, indices_of, put, put_line};
 
 /// Prints the statements of one function.
 pub(super) struct Body<'p, 'a> {
@@ -92,9 +92,10 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.put(";");
             }
             Stmt::ControlBarrier(Sync::Barrier) => self.printer.wgsl_barrier(),
-            Stmt::SetElement { var, index, value } => {
+            Stmt::SetElement { var, index, inner, value } => {
                 self.place_of(*var, true);
-                self.index(self.function.var_type(*var), index);
+                let places = indices_of(self.function.var_type(*var), index, inner);
+                places.for_each(|(of, index)| self.index(of, index));
                 self.put(" = ");
                 self.expr(value, Context::Open);
                 self.put(";");

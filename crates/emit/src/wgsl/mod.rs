@@ -27,7 +27,7 @@ use tangle_program::tree::{Direction, Expr, Function, MAX_ENTRY_WORDS, walk_bloc
 use tangle_program::types::{Scalar, Type};
 
 use crate::glsl::precedence::Context;
-use crate::plan::{Helper, Plan, Uses, plan};
+use crate::plan::{Helper, Plan, Uses, plan, structs};
 use crate::printed::Printed;
 use crate::printer::{Dialect, NOTHING, Printer, member_name, put, put_line, record_words};
 use body::{Body, is_atomic};
@@ -42,8 +42,7 @@ pub fn print(case: &Case) -> Printed<'_> {
     let mut printer = Printer::new(case, Dialect::Wgsl);
     printer.wgsl_header(uses);
     let header = printer.line;
-    let structs: BTreeSet<Type> = plans.iter().flat_map(|plan| plan.structs.iter().copied()).collect();
-    structs.into_iter().for_each(|ty| printer.wgsl_structure(ty));
+    structs(&plans).into_iter().for_each(|ty| printer.wgsl_structure(ty));
     let helpers: BTreeSet<(Helper, Type)> = plans.iter().flat_map(|plan| plan.helpers.iter().copied()).collect();
     helpers.into_iter().for_each(|(helper, ty)| printer.wgsl_helper(helper, ty));
     let mut functions = case.program.functions.iter().zip(plans);
@@ -152,8 +151,8 @@ impl<'a> Printer<'a> {
     }
 
     fn wgsl_structure(&mut self, ty: Type) {
-        let Some((member, count)) = ty.indexed() else { return };
-        let members: Vec<String> = (0..count).map(|k| format!("{}: {}", member_name(k), TypeName(member))).collect();
+        let member = |(k, member): (usize, Type)| format!("{}: {}", member_name(k), TypeName(member));
+        let members: Vec<String> = ty.parts().enumerate().map(member).collect();
         put_line!(self, "struct {} {{ {} }}", TypeName(ty), members.join(", "));
     }
 

@@ -30,7 +30,7 @@ pub fn lacks(case: &Case) -> Vec<String> {
     }
     lacking.extend(case.program.shared.iter().filter_map(|array| scalar_lacking(array.scalar)));
     for (at, function) in case.program.functions.iter().enumerate() {
-        lacking.extend(declared_types(function).filter_map(|ty| scalar_lacking(ty.scalar)));
+        lacking.extend(declared_types(function).flat_map(Type::scalars).filter_map(scalar_lacking));
         let is_main = at + 1 == case.program.functions.len();
         if nested_barriers(function, is_main) {
             lacking.insert("workgroup barriers within control flow".into());

@@ -7,9 +7,9 @@ use tangle_program::memory::{AtomicOp, Shared};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Builtin, Function, SubgroupCall};
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::types::{Kind, Scalar, Shape, Type};
 
-use crate::printer::NOTHING;
+use crate::printer::{NOTHING, struct_name};
 
 /// A scalar type; `None` if WGSL has none.
 pub(crate) const fn scalar(scalar: Scalar) -> Option<&'static str> {
@@ -39,6 +39,10 @@ impl fmt::Display for TypeName {
             (Shape::Matrix(n), rows) => write!(f, "mat{n}x{rows}<{name}>"),
             (Shape::Struct(n), 1) => write!(f, "Struct_{name}_{n}"),
             (Shape::Struct(n), width) => write!(f, "Struct_{name}x{width}_{n}"),
+            (Shape::Nested(_), _) => match (self.0.kind(), self.0.part(Some(0))) {
+                (Kind::Array, Some(element)) => write!(f, "array<{}, {}>", TypeName(element), self.0.elements()),
+                _ => f.write_str(&struct_name(self.0)),
+            },
         }
     }
 }

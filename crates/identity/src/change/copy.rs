@@ -48,8 +48,8 @@ fn in_block(function: &mut Function, reads: &BTreeMap<VarId, usize>, block: &mut
         for (var, ty) in behind {
             let name = format!("kept_{}", function.var_count());
             let kept = function.add_local(name, Type { shape: Shape::Array(2), ..ty });
-            keep.push(Stmt::SetElement { var: kept, index: index(), value: Expr::Var(var) });
-            take.push(Stmt::Assign { var, value: Expr::Element(Box::new(Expr::Var(kept)), Box::new(index())) });
+            keep.push(Stmt::SetElement { var: kept, index: index(), inner: Vec::new(), value: Expr::Var(var) });
+            take.push(Stmt::Assign { var, value: Expr::element(Expr::Var(kept), index()) });
         }
         before_jumps(&mut l.body, &keep, &[Stmt::Break, Stmt::Continue]);
         if !l.body.last().is_some_and(Stmt::is_jump) {

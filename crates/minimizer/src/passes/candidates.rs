@@ -40,24 +40,18 @@ pub(super) fn chunks(len: usize) -> Vec<(usize, usize)> {
 
 /// The zero of a type.
 pub(super) fn zero(ty: Type) -> Expr {
-    splat(
-        ty,
-        match ty.scalar {
-            Scalar::Bool => Expr::Bool(false),
-            Scalar::Int => Expr::Int(0),
-            Scalar::Uint => Expr::Uint(0),
-            scalar if scalar.is_float() => Expr::Float(scalar, 0),
-            scalar => Expr::Cast(scalar, Box::new(Expr::Uint(0))),
-        },
-    )
+    Expr::composite(ty, &mut |scalar| match scalar {
+        Scalar::Bool => Expr::Bool(false),
+        Scalar::Int => Expr::Int(0),
+        Scalar::Uint => Expr::Uint(0),
+        scalar if scalar.is_float() => Expr::Float(scalar, 0),
+        scalar => Expr::Cast(scalar, Box::new(Expr::Uint(0))),
+    })
 }
 
 /// A value of a type with one scalar in all components.
 pub(super) fn splat(ty: Type, scalar: Expr) -> Expr {
-    match ty.indexed() {
-        None => scalar,
-        Some((element, count)) => Expr::Vector(ty, vec![splat(element, scalar); usize::from(count)]),
-    }
+    Expr::composite(ty, &mut |_| scalar.clone())
 }
 
 /// A jump out of a construct that is no longer there.

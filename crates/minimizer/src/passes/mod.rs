@@ -4,6 +4,7 @@
 //! knows nothing of what the others do, nor of what fails: the engine tries its candidates. All of them are smaller than the case; those
 //! that are not valid are never tried.
 
+mod aggregates;
 pub(crate) mod attributes;
 mod candidates;
 mod control;
@@ -57,7 +58,11 @@ pub const TABLE: &[Pass] = &[
     Pass { name: "substitute", about: "put a value in the place of a variable", candidates: variables::substitute },
     Pass { name: "words", about: "make uints of other integers, integers of floats", candidates: types::words },
     Pass { name: "narrow", about: "make scalars of vectors", candidates: types::narrow },
-    Pass { name: "elements", about: "make single values of arrays, matrices and structs", candidates: types::elements },
+    Pass {
+        name: "elements",
+        about: "make single values of arrays, matrices and structs",
+        candidates: aggregates::elements,
+    },
     Pass { name: "memory", about: "forget what atomics return", candidates: memory::candidates },
     Pass { name: "merge", about: "make one of two variables", candidates: variables::merge },
     Pass { name: "resources", about: "halve arrays of descriptors", candidates: data::resources_halved },

@@ -1,11 +1,10 @@
-//! Plainer types: scalars instead of vectors, uints instead of other integers, integers instead of floats.
-
-use std::collections::BTreeSet;
+//! Plainer types: scalars instead of vectors, uints instead of other integers, integers instead of floats. Those of aggregates:
+//! `aggregates.rs`.
 
 use tangle_program::case::Case;
 use tangle_program::ops::{self, BinaryOp};
 use tangle_program::subgroup::Gives;
-use tangle_program::tree::{Arg, Expr, Function, FunctionId, Label, Stmt, VarId, walk_block};
+use tangle_program::tree::{Arg, Expr, Function, Label, Stmt, VarId, walk_block};
 use tangle_program::types::{Scalar, Type};
 
 use super::candidates::{Candidates, each, splat};
@@ -48,49 +47,6 @@ pub fn narrow(case: &Case) -> Candidates<'_> {
             }
         });
     })
-}
-
-/// Makes one element of every value of an aggregate type; components of vectors by an index become first ones.
-pub fn elements(case: &Case) -> Candidates<'_> {
-    let types = case.program.functions.iter().flat_map(|function| {
-        let vars = (0..function.var_count() as VarId).filter_map(|var| function.var_type(var));
-        vars.chain(function.result)
-    });
-    let aggregates: BTreeSet<Type> = types.filter(|ty| !ty.is_single()).collect();
-    let edits: Vec<Option<Type>> = aggregates.into_iter().map(Some).chain([None]).collect();
-    each(case, edits, |case, edit| match edit {
-        Some(ty) => only_element(case, ty),
-        None => each_expr_mut(&mut case.program, &mut |_, expr| {
-            if let Expr::Element(x, _) = expr {
-                *expr = Expr::Component(x.clone(), 0);
-            }
-        }),
-    })
-}
-
-fn only_element(case: &mut Case, ty: Type) {
-    let Some((element, _)) = ty.indexed() else { return };
-    let before = case.program.functions.clone();
-    let is_it = |id: FunctionId, expr: &Expr| expr.ty(&before[id as usize]) == Some(ty);
-    each_stmt_mut(&mut case.program, &mut |id, stmt| match stmt {
-        Stmt::SetElement { var, value, .. } if is_it(id, &Expr::Var(*var)) => {
-            *stmt = Stmt::Assign { var: *var, value: value.clone() };
-        }
-        _ => {}
-    });
-    each_expr_mut(&mut case.program, &mut |id, expr| match expr {
-        Expr::Element(x, _) if is_it(id, x) => *expr = Expr::clone(x),
-        _ => {}
-    });
-    each_expr_mut(&mut case.program, &mut |_, expr| match expr {
-        Expr::Vector(of, args) if *of == ty && !args.is_empty() => *expr = args.swap_remove(0),
-        _ => {}
-    });
-    for function in &mut case.program.functions {
-        let params = function.params.iter_mut().map(|param| &mut param.ty);
-        let locals = function.locals.iter_mut().map(|local| &mut local.ty);
-        params.chain(locals).chain(&mut function.result).filter(|of| **of == ty).for_each(|of| *of = element);
-    }
 }
 
 /// The variables that calls write.
@@ -153,7 +109,7 @@ pub fn words(case: &Case) -> Candidates<'_> {
     };
     let whole = |scalar: Scalar| if scalar.is_float() { Scalar::Int } else { scalar };
     each(case, vec![uint as fn(Scalar) -> Scalar, word, whole], |case, map| {
-        let retype = |ty: &mut Type| ty.scalar = map(ty.scalar);
+        let retype = |ty: &mut Type| *ty = ty.with_scalars(map).unwrap_or(*ty);
         for function in &mut case.program.functions {
             let params = function.params.iter_mut().map(|param| &mut param.ty);
             let locals = function.locals.iter_mut().map(|local| &mut local.ty);

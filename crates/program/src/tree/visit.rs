@@ -137,7 +137,7 @@ impl Stmt {
             Stmt::Call { args, .. } => ([None; 3], &[], args),
             Stmt::Store { element, value, .. } => ([element.as_ref(), Some(value), None], &[], &[]),
             Stmt::Assume(value) => ([Some(value), None, None], &[], &[]),
-            Stmt::SetElement { index, value, .. } => ([Some(index), Some(value), None], &[], &[]),
+            Stmt::SetElement { index, inner, value, .. } => ([Some(index), Some(value), None], inner, &[]),
             Stmt::Atomic(atomic) => ([Some(&atomic.index), atomic.compare.as_ref(), Some(&atomic.value)], &[], &[]),
             Stmt::Break | Stmt::Continue | Stmt::SubgroupBarrier(_) | Stmt::ControlBarrier(_) | Stmt::Discard(_) => {
                 ([None; 3], &[], &[])
@@ -175,7 +175,7 @@ impl Stmt {
             }
             Stmt::Store { element, value, .. } => element.iter_mut().chain([value]).collect(),
             Stmt::Assume(value) => vec![value],
-            Stmt::SetElement { index, value, .. } => vec![index, value],
+            Stmt::SetElement { index, inner, value, .. } => [index, value].into_iter().chain(inner).collect(),
             Stmt::Atomic(atomic) => {
                 let Atomic { index, compare, value, .. } = &mut **atomic;
                 [index].into_iter().chain(compare).chain([value]).collect()

@@ -16,6 +16,8 @@ pub fn programs() -> Vec<(&'static str, Case)> {
         ("control_flow", control_flow()),
         ("functions", functions()),
         ("aggregates", aggregates()),
+        ("records", records()),
+        ("nested_aggregates", nested_aggregates()),
         ("subgroup_operations", subgroup_operations()),
     ]
 }
@@ -250,8 +252,8 @@ fn aggregates() -> Case {
     let array = shaped(Type::UINT, Shape::Array(4));
     let matrix = shaped(vector(Scalar::Float, 3), Shape::Matrix(2));
     let record = shaped(vector(Scalar::Int, 2), Shape::Struct(3));
-    let at = |var: VarId, index: Expr| Expr::Element(Box::new(Expr::Var(var)), Box::new(index));
-    let set = |var, index, value| Stmt::SetElement { var, index, value };
+    let at = |var: VarId, index: Expr| Expr::element(Expr::Var(var), index);
+    let set = |var, index, value| set_element(var, [index], value);
     let own = |mask| binary(lane(), BinaryOp::BitAnd, uint(mask));
     let param = |name: &str, direction, ty| Param { name: name.into(), direction, ty };
     let turn = Function {
@@ -289,6 +291,101 @@ fn aggregates() -> Case {
         ]
     });
     case("arrays, matrices and structs", vec![turn, main])
+}
+
+/// `var[index][…] = value;`
+pub fn set_element<const N: usize>(var: VarId, indices: [Expr; N], value: Expr) -> Stmt {
+    let mut indices = indices.into_iter();
+    let index = indices.next().expect("an index");
+    Stmt::SetElement { var, index, inner: indices.collect(), value }
+}
+
+/// The type of this name.
+pub fn named(name: &str) -> Type {
+    name.parse().expect("there is such a type")
+}
+
+/// Structs of members of several types, one within the other: passed, returned, copied in a branch, written in part.
+fn records() -> Case {
+    let inner = named("struct(u32, f32x3, bool)");
+    let record = named("struct(i32x2, struct(u32, f32x3, bool), matrix(f32x2, 2), u32)");
+    let member = |of: Expr, number: u32| Expr::element(of, uint(number));
+    let param = |name: &str, direction, ty| Param { name: name.into(), direction, ty };
+    let exchange = Function {
+        name: "exchange".into(),
+        params: vec![param("whole", Direction::Inout, record), param("part", Direction::In, inner)],
+        result: Some(inner),
+        ..function("", |f| {
+            f.add_local("before", inner);
+            // Behind the parameters.
+            let before = 2;
+            vec![
+                assign(before, member(Expr::Var(0), 1)),
+                set_element(0, [uint(1)], Expr::Var(1)),
+                Stmt::Return(Some(Expr::Var(before))),
+            ]
+        })
+    };
+    let main = function("main", |f| {
+        let (all, copy) = (f.add_local("every", record), f.add_local("copy", record));
+        let (part, x) = (f.add_local("part", inner), f.add_local("x", Type::UINT));
+        let floats = |quarters| Expr::Vector(vector(Scalar::Float, 3), vec![Expr::Float(Scalar::Float, quarters); 3]);
+        let made = Expr::Vector(inner, vec![lane(), floats(2), lane_is(BinaryOp::Lt, 3)]);
+        vec![
+            assign(part, made),
+            set_element(all, [uint(3)], uint(9)),
+            set_element(all, [uint(1), uint(1), binary(lane(), BinaryOp::Mod, uint(3))], Expr::Float(Scalar::Float, 5)),
+            Stmt::If {
+                cond: lane_is(BinaryOp::Lt, 2),
+                then: vec![assign(copy, Expr::Var(all))],
+                otherwise: vec![set_element(copy, [uint(0), uint(1)], Expr::Int(-1))],
+                control: SelectionControl::default(),
+            },
+            Stmt::Call { function: 0, args: vec![Arg::Out(copy), Arg::In(Expr::Var(part))], dest: Some(part) },
+            assign(x, Expr::subgroup(SubgroupOp::BroadcastFirst, [member(member(Expr::Var(copy), 1), 0)])),
+            Stmt::Log { site: 1, values: vec![Expr::Var(x), member(Expr::Var(part), 2)] },
+        ]
+    });
+    case("structs of members of several types", vec![exchange, main])
+}
+
+/// Arrays of arrays and of structs, arrays in structs: elements by literals and by indices, in what is made and in variables.
+fn nested_aggregates() -> Case {
+    let grid = named("array(array(u32, 4), 2)");
+    let (record, list) =
+        (named("struct(bool, array(i32x2, 2), f32)"), named("array(struct(bool, array(i32x2, 2), f32), 3)"));
+    let own = |mask| binary(lane(), BinaryOp::BitAnd, uint(mask));
+    let main = function("main", |f| {
+        let (cells, kept, rows) = (f.add_local("cells", grid), f.add_local("kept", grid), f.add_local("rows", list));
+        let (row, x) = (f.add_local("row", record), f.add_local("x", Type::UINT));
+        let column = f.add_local("column", named("array(u32, 4)"));
+        let counter = f.add_local("i", Type::UINT);
+        let made = |first| Expr::Vector(named("array(u32, 4)"), vec![lane(), uint(first), uint(2), uint(3)]);
+        let pair = |a, b| Expr::Vector(vector(Scalar::Int, 2), vec![Expr::Int(a), Expr::Int(b)]);
+        let at = |of: Expr, index: Expr| Expr::element(of, index);
+        vec![
+            assign(cells, Expr::Vector(grid, vec![made(4), made(5)])),
+            set_element(cells, [own(1), own(3)], uint(7)),
+            Stmt::Loop(Box::new(Loop {
+                kind: LoopKind::DoWhile,
+                counter,
+                bound: uint(2),
+                test: None,
+                body: vec![
+                    assign(kept, Expr::Var(cells)),
+                    set_element(cells, [uint(1)], at(Expr::Var(kept), own(1))),
+                    set_element(rows, [uint(2), uint(1), own(1)], pair(1, -1)),
+                ],
+                control: LoopControl::default(),
+            })),
+            assign(row, at(Expr::Var(rows), binary(lane(), BinaryOp::Mod, uint(3)))),
+            assign(column, at(Expr::Vector(grid, vec![made(6), Expr::Var(column)]), uint(0))),
+            assign(x, binary(at(at(Expr::Var(cells), own(1)), own(3)), BinaryOp::Add, at(Expr::Var(column), uint(1)))),
+            Stmt::Log { site: 1, values: vec![Expr::Var(x), at(Expr::Var(row), uint(0))] },
+            Stmt::Log { site: 2, values: vec![component(at(at(at(Expr::Var(rows), own(1)), uint(1)), own(1)), 1)] },
+        ]
+    });
+    case("arrays of arrays and of structs", vec![main])
 }
 
 /// Parameters of all directions, results, calls in the heads of loops, and locals declared in all places.

@@ -5,7 +5,7 @@ use rspirv::spirv::Op;
 use tangle_features::Feature;
 use tangle_program::control;
 use tangle_program::tree::{Arm, Block, Expr, Label, Stmt};
-use tangle_program::types::{Scalar, Shape, Type};
+use tangle_program::types::{Scalar, Type};
 use tangle_program::variant::Freedom;
 
 use super::shape::{has_break, has_every_value, has_stmt};
@@ -111,8 +111,7 @@ impl<'a> Body<'_, 'a> {
                 let (value, ty) = self.eval(value);
                 let before = self.read(*var, ty);
                 let (x, y) = if holds { (value, before) } else { (before, value) };
-                let value =
-                    if ty.is_single() { self.select(cond, ty, x, y) } else { self.select_parts(cond, ty, x, y) };
+                let value = self.select_parts(cond, ty, x, y);
                 self.write(*var, value);
             }
         }
@@ -120,10 +119,12 @@ impl<'a> Body<'_, 'a> {
 
     /// Before SPIR-V 1.4 OpSelect does not take aggregates.
     fn select_parts(&mut self, cond: Id, ty: Type, x: Id, y: Id) -> Id {
-        let element = Type { shape: Shape::Single, ..ty };
-        let parts = (0..u32::from(ty.elements())).map(|k| {
-            let (x, y) = (self.extract(x, element, &[k]), self.extract(y, element, &[k]));
-            Operand::IdRef(self.select(cond, element, x, y))
+        if ty.is_single() {
+            return self.select(cond, ty, x, y);
+        }
+        let parts = (0..).zip(ty.parts()).map(|(k, part)| {
+            let (x, y) = (self.extract(x, part, &[k]), self.extract(y, part, &[k]));
+            Operand::IdRef(self.select_parts(cond, part, x, y))
         });
         let parts = parts.collect();
         self.op(Op::CompositeConstruct, ty, parts)

@@ -4,6 +4,7 @@ use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Arm, Block, Expr, Function, Label, Stmt, VarId, walk_block};
 
 use crate::spirv::body::Body;
+use crate::spirv::expression::root;
 
 impl Body<'_, '_> {
     pub(super) fn all_straight(&self, block: &[Stmt]) -> bool {
@@ -37,15 +38,15 @@ pub(super) fn dynamically_indexed(function: &Function) -> Vec<bool> {
         }
     };
     walk_block(&function.body, &mut |stmt| {
-        if let Stmt::SetElement { var, index, .. } = stmt {
-            mark(*var, index);
+        if let Stmt::SetElement { var, index, inner, .. } = stmt {
+            std::iter::once(index).chain(inner).for_each(|index| mark(*var, index));
         }
         for expr in stmt.direct_exprs() {
             expr.walk(&mut |expr| {
                 if let Expr::Element(x, index) = expr
-                    && let Expr::Var(var) = **x
+                    && let (Expr::Var(var), _) = root(x)
                 {
-                    mark(var, index);
+                    mark(*var, index);
                 }
             });
         }
