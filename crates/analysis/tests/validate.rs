@@ -894,7 +894,9 @@ fn elements_of_elements() {
     let with = |stmt: Stmt| {
         let locals = [grid, record, Type::UINT, Type::scalar(Scalar::Float), tour::named("array(u32, 2)")];
         let made = main_of(|f| {
-            (0..).zip(locals).for_each(|(k, ty): (u32, Type)| drop(f.add_local(format!("x{k}"), ty)));
+            for (k, ty) in locals.into_iter().enumerate() {
+                f.add_local(format!("x{k}"), ty);
+            }
             vec![stmt]
         });
         validate(&case("", made)).map_err(|invalid| format!("{} {}", invalid.path, invalid.reason))
