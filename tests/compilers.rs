@@ -105,18 +105,21 @@ fn compilers_run_what_is_fitted_to_them() {
         }
         let target = target(&name);
         let prepared: Vec<_> = cases(&target, 96).into_iter().take(12).map(prepare).collect();
-        let mut right = 0;
+        let (mut right, mut open) = (0, 0);
         for conclusion in prepared.iter().map(|prepared| match prepared {
             Ok(prepared) => target.run(prepared),
             Err(fault) => Conclusion::from(fault),
         }) {
-            let unsupported = matches!(conclusion.finish, Finish::Unsupported { .. });
-            assert!(!unsupported, "{name}: {:?}", conclusion.finish);
+            if let Finish::Unsupported { missing } = &conclusion.finish {
+                // What the tier leaves open is nothing that the compiler or the interpreter lacks.
+                assert!(missing.iter().all(|what| what.starts_with("a decision")), "{name}: {missing:?}");
+                open += 1;
+            }
             let judged = matches!(&conclusion.finish, Finish::Judged(judged) if judged.verdict == Verdict::Pass);
             right += u32::from(judged);
         }
-        println!("note: {name}: {right} of {} programs are right", prepared.len());
-        assert!(prepared.len() >= 8, "{name}");
+        println!("note: {name}: {right} of {} programs are right, {open} open", prepared.len());
+        assert!(prepared.len() >= 8 && open <= 1, "{name}");
     }
 }
 
