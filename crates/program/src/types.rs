@@ -2,11 +2,12 @@
 //! and structs of these, and of each other ([`Nested`]).
 
 mod nested;
+mod nodes;
 
 use std::fmt;
 use std::str::FromStr;
 
-pub use nested::Nested;
+pub use nodes::Nested;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -2,21 +2,15 @@
 
 use std::fmt;
 
+use super::nodes::{MAX_NODES, Nested};
 use super::{Kind, Scalar, Shape, Type};
 
-/// The most nodes of a nested type: scalars and vectors, arrays, matrices, structs.
-const MAX_NODES: usize = 12;
 /// The most scalars in a value of a nested type.
 const MAX_COMPONENTS: usize = 64;
 /// The most members of a struct.
 const MAX_MEMBERS: u8 = 4;
 /// What no node is.
 const NONE: u8 = u8::MAX;
-
-/// An array or a struct of aggregates, or a struct of members of several types. Small and without a heap, as types are passed by value: the
-/// nodes in the order of its name, which begins with what it is itself.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Nested([u8; MAX_NODES]);
 
 /// A node: what [`Nested`] holds a byte of.
 #[derive(Clone, Copy, PartialEq, Eq)]
