@@ -52,15 +52,17 @@ fn read_instead(stmt: &mut Stmt, copy: VarId, of: VarId) {
     stmt.nested_blocks_mut().into_iter().flatten().for_each(|stmt| read_instead(stmt, copy, of));
 }
 
-/// A variable that both sides of a branch assign from other variables, and of which a part is read behind it.
+/// A variable that the end of a branch assigns from another variable: the other side does so too, or leaves it as it is. That it has parts is
+/// seen where one is read or written.
 pub(super) fn phi_of_first_part(stmts: &[Stmt]) -> Option<(usize, Vec<Stmt>)> {
-    let (Stmt::If { cond, then, otherwise, control }, behind) = stmts.split_first()? else { return None };
+    let Stmt::If { cond, then, otherwise, control } = stmts.first()? else { return None };
     let (then_last, rest) = then.split_last()?;
     let (var, of) = copied(then_last)?;
-    let other = otherwise.iter().rev().find_map(|stmt| copied(stmt).filter(|(assigned, _)| *assigned == var))?.1;
+    let other = otherwise.iter().rev().find_map(|stmt| copied(stmt).filter(|(assigned, _)| *assigned == var));
+    let other = other.map_or(var, |(_, other)| other);
     let is_part = |part: &Expr| matches!(part, Expr::Element(of, _) if **of == Expr::Var(var));
-    let reads_part = behind.iter().flat_map(Stmt::direct_exprs).any(|expr| expr.any(&mut |part| is_part(part)));
-    if of == other || var == other || writes(rest, other) || !reads_part {
+    let reads_part = any(stmts, |stmt| stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_part(part))));
+    if of == other || writes(rest, other) || !(reads_part || writes_part(stmts, var)) {
         return None;
     }
     let first = Expr::element(Expr::Var(of), Expr::Uint(0));

@@ -825,7 +825,7 @@ faults! {
     }),
     /// A copy of an aggregate is never made: what is stored to the original later in the same list is there to be read in the copy, too.
     CopyOfAggregateElided => Hook::Rewrite(aggregate::copy_elided),
-    /// Where the sides of an `if` assign one aggregate, only its first part comes from the side that was taken; the rest is that of the `else`.
+    /// Where an `if` ends with a copy to an aggregate, only its first part comes from there; the rest is that of the `else`, or of before.
     PhiOfFirstPart => Hook::Rewrite(aggregate::phi_of_first_part),
 
     /// A load at the head of the `then` side of an `if` is made before it, and its variable set in all lanes.
