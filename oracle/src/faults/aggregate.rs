@@ -13,10 +13,7 @@ fn copied(stmt: &Stmt) -> Option<(VarId, VarId)> {
 /// True if something holds for one of the statements, or one within them.
 fn any(stmts: &[Stmt], holds: impl Fn(&Stmt) -> bool) -> bool {
     let mut found = false;
-    for stmt in stmts {
-        found |= holds(stmt);
-        stmt.nested_blocks().for_each(|block| walk_block(block, &mut |stmt| found |= holds(stmt)));
-    }
+    walk_block(stmts, &mut |stmt| found |= holds(stmt));
     found
 }
 

@@ -16,14 +16,14 @@ use tangle_program::types::{Shape, Type};
 /// Copies what is used behind the loops of a function.
 pub fn copy_values(function: &mut Function) {
     let mut reads = BTreeMap::new();
-    function.body.iter().for_each(|stmt| count_reads(stmt, &mut reads));
+    count_reads(&function.body, &mut reads);
     let mut body = std::mem::take(&mut function.body);
     in_block(function, &reads, &mut body);
     function.body = body;
 }
 
-fn count_reads(stmt: &Stmt, reads: &mut BTreeMap<VarId, usize>) {
-    walk_block(&vec![stmt.clone()], &mut |stmt| {
+fn count_reads(stmts: &[Stmt], reads: &mut BTreeMap<VarId, usize>) {
+    walk_block(stmts, &mut |stmt| {
         stmt.direct_exprs().for_each(|expr| {
             expr.walk(&mut |expr| {
                 if let Expr::Var(var) = expr {
@@ -70,7 +70,7 @@ fn index() -> Expr {
 fn used_behind(stmt: &Stmt, function: &Function, reads: &BTreeMap<VarId, usize>) -> Vec<(VarId, Type)> {
     let Stmt::Loop(l) = stmt else { return Vec::new() };
     let mut inside = BTreeMap::new();
-    count_reads(stmt, &mut inside);
+    count_reads(std::slice::from_ref(stmt), &mut inside);
     let is_read_behind = |var: &VarId| reads.get(var) > inside.get(var);
     let mut vars: Vec<VarId> = Vec::new();
     walk_block(&l.body, &mut |stmt| vars.extend(stmt.written()));

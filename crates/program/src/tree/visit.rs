@@ -347,8 +347,8 @@ impl Stmt {
     }
 }
 
-/// Calls `visit` on every statement of the block, outer ones first, in source order.
-pub fn walk_block<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Stmt)) {
+/// Calls `visit` on every statement of the block, or of a part of one, outer ones first, in source order.
+pub fn walk_block<'a>(block: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
     for stmt in block {
         visit(stmt);
         stmt.nested_blocks().for_each(|inner| walk_block(inner, visit));
