@@ -125,7 +125,7 @@ impl Default for Config {
     }
 }
 
-/// How much a program logs. Stores hide optimiser bugs, so that a part of the cases logs very little.
+/// How much a program logs. Stores hide optimiser bugs and take some drivers much time, so that most of the cases log very little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Density {

@@ -42,6 +42,10 @@ pub(crate) struct Builder<'a> {
     pub(super) has_long_sum: bool,
     /// Whether fragments may be demoted in this program.
     pub(super) demotes: bool,
+    /// The variable of `main` that observed values are mixed into, if the program has one.
+    pub(super) trace: Option<VarId>,
+    /// Words that logs may still store.
+    pub(super) stored: u32,
 }
 
 /// A parameter: how it travels, its type, and the class its values keep to.

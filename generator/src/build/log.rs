@@ -1,4 +1,6 @@
-//! Observation points.
+//! Observation points: a value is stored in a log, or mixed into one word that `main` stores at its end.
+//!
+//! A stored word costs some drivers more time than all else in a statement (docs/speed.md), and what a mixed one shows is no less.
 
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
@@ -24,7 +26,7 @@ pub(crate) enum Moment {
 }
 
 impl Density {
-    /// How many of 100 such moments are observed.
+    /// How many of 100 such moments are logged.
     pub(crate) fn percent(self, moment: Moment) -> u32 {
         match (self, moment) {
             (Density::Final, _) => 0,
@@ -40,7 +42,24 @@ impl Density {
             (Density::Sparse, _) => 3,
         }
     }
+
+    /// Words that the logs of a program store at most, each counted where it stands; the end of `main` comes on top.
+    pub(crate) fn stored(self) -> u32 {
+        match self {
+            Density::Dense => 72,
+            Density::Medium => 28,
+            Density::Sparse => 16,
+            Density::Final => 10,
+        }
+    }
 }
+
+/// Of a hundred moments that are not logged, those that are traced.
+const TRACED_MOMENTS: u32 = 60;
+/// Of a hundred logs, those that are traced instead if they can be.
+const TRACED_LOGS: u32 = 75;
+/// Words that are traced at once at most.
+const MOST_TRACED: usize = 12;
 
 /// Words that a hash is made of at most.
 const MOST_HASHED: usize = 150;
@@ -50,15 +69,59 @@ const MOST_OF_NESTED: usize = 8;
 const MOST_OPEN: u32 = 10;
 
 impl Builder<'_> {
-    /// Perhaps logs variables.
+    /// Perhaps logs or traces variables.
     pub(crate) fn observe(&mut self, moment: Moment, vars: &[VarId], out: &mut Block) {
+        let values: Vec<Expr> = vars.iter().map(|&var| Expr::Var(var)).collect();
         if self.draw.percent(self.density.percent(moment)) {
-            self.log(vars.iter().map(|&var| Expr::Var(var)).collect(), out);
+            self.log(values, out);
+        } else if let Some(words) = self.traceable(&values)
+            && self.draw.percent(TRACED_MOMENTS)
+        {
+            self.trace(words, out);
+        }
+    }
+
+    /// Logs values if the budget allows, or traces them.
+    pub(crate) fn log(&mut self, values: Vec<Expr>, out: &mut Block) {
+        match self.traceable(&values) {
+            Some(words) if self.draw.percent(TRACED_LOGS) => self.trace(words, out),
+            _ => self.write_log(values, out),
+        }
+    }
+
+    /// The words of values of which the specifications allow one only, if they can be traced here. None have no words.
+    fn traceable(&self, values: &[Expr]) -> Option<Vec<Expr>> {
+        let is_in_main = self.frame.level == 0;
+        self.trace.filter(|_| is_in_main)?;
+        let words = |value: &Expr| match value {
+            Expr::Var(var) if self.frame.var(*var).class == Class::Clean => Some(self.as_words(*var)),
+            _ => None,
+        };
+        let words: Vec<Expr> = values.iter().map(words).collect::<Option<Vec<_>>>()?.concat();
+        let cost = Cost { words: 0, steps: words.len() as u32 + 1 };
+        (words.len() <= MOST_TRACED && self.frame.affords(cost)).then_some(words)
+    }
+
+    /// `trace = trace * 31u + …;` for each word; a number of its own where there is none, so that it shows who was here, and how often.
+    fn trace(&mut self, mut words: Vec<Expr>, out: &mut Block) {
+        let Some(trace) = self.trace else { return };
+        if words.is_empty() {
+            words.push(uint(self.draw.range(1, 255)));
+        }
+        self.mix(trace, words, out);
+    }
+
+    /// `hash = hash * 31u + …;` for each word.
+    fn mix(&mut self, hash: VarId, words: Vec<Expr>, out: &mut Block) {
+        for word in words {
+            let mixed = bin(BinaryOp::Mul, Expr::Var(hash), uint(31));
+            let assign = self.assign(hash, bin(BinaryOp::Add, mixed, word));
+            out.push(assign);
         }
     }
 
     /// Logs values if the budget allows.
-    pub(crate) fn log(&mut self, values: Vec<Expr>, out: &mut Block) {
+    fn write_log(&mut self, values: Vec<Expr>, out: &mut Block) {
         let mut values: Vec<Expr> = values.into_iter().flat_map(|value| self.logged(value)).collect();
         let mut words = 0;
         let fitting = values.iter().take_while(|value| {
@@ -67,12 +130,13 @@ impl Builder<'_> {
         });
         let rest = values.split_off(fitting.count());
         if !rest.is_empty() {
-            self.log(values, out);
-            return self.log(rest, out);
+            self.write_log(values, out);
+            return self.write_log(rest, out);
         }
         let cost = Cost { words: 1 + values.iter().map(|value| self.words(value)).sum::<u32>(), steps: 1 };
-        if self.frame.affords(cost) {
+        if self.frame.affords(cost) && cost.words <= self.stored {
             self.frame.charge(cost);
+            self.stored -= cost.words;
             let site = self.site();
             out.push(Stmt::Log { site, values });
         }
@@ -130,6 +194,8 @@ impl Builder<'_> {
         let Frame { limit, spent, .. } = &mut self.frame;
         limit.words = limit.words.max(spent.words) + FINAL_WORDS;
         limit.steps = limit.steps.max(spent.steps) + FINAL_STEPS;
+        self.stored = FINAL_WORDS;
+        self.trace = None;
         let observed = |class: Class| {
             let vars = self.frame.vars.iter().enumerate();
             let is_seen = move |var: &Var| var.class == class && var.written > 0 && var.role != Role::Hidden;
@@ -137,7 +203,6 @@ impl Builder<'_> {
         };
         let clean: Vec<VarId> = observed(Class::Clean).collect();
         let rest: Vec<VarId> = observed(Class::Unpredictable).chain(observed(Class::MaybeUndefined)).collect();
-        // A stored word costs some drivers more time than all else in a statement (docs/speed.md).
         self.hash_log(&clean, out);
         if self.density == Density::Final {
             return;
@@ -158,11 +223,7 @@ impl Builder<'_> {
     fn hash_log(&mut self, vars: &[VarId], out: &mut Block) {
         let hash = self.frame.local("hash", Type::UINT, Class::Clean, Role::Private);
         let words: Vec<Expr> = vars.iter().flat_map(|&var| self.as_words(var)).take(MOST_HASHED).collect();
-        for word in words {
-            let mixed = bin(BinaryOp::Mul, Expr::Var(hash), uint(31));
-            let assign = self.assign(hash, bin(BinaryOp::Add, mixed, word));
-            out.push(assign);
-        }
+        self.mix(hash, words, out);
         self.log(vec![Expr::Var(hash)], out);
     }
 

@@ -29,17 +29,17 @@ mod vector;
 use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin};
 use tangle_program::subgroup::TABLE;
 use tangle_program::tree::Program;
-use tangle_program::types::Scalar;
+use tangle_program::types::{Scalar, Type};
 use tangle_program::variant::Variant;
 
-use crate::class::Flow;
+use crate::class::{Class, Flow};
 use crate::config::{Config, Density, Size};
 use crate::draw::Draw;
 use crate::weights::{Rows, Weights};
 pub(crate) use builder::Builder;
 use builder::{FINAL_STEPS, FINAL_WORDS};
 use estimate::EstimatedMask;
-use frame::{Cost, Frame};
+use frame::{Cost, Frame, Role};
 
 /// Bytes of the swarm, the launch, the data and the start of `main`.
 const SWARM: (usize, usize) = (0, 160);
@@ -53,6 +53,9 @@ const WINDOW: usize = 1024;
 const SERIES: usize = 2;
 /// Statements that one of `main`'s own may be made of at least.
 const LEAST_SHARE: u32 = 6;
+/// Of a hundred programs, those that mix what they observe into one word.
+const TRACING_PROGRAMS: u32 = 85;
+
 /// How many bytes a case of that size can use.
 pub(crate) fn useful_bytes(size: &Size) -> usize {
     HEADER + WINDOW * (most_top(size) as usize + SERIES)
@@ -75,7 +78,7 @@ pub(crate) fn case(bytes: &[u8], config: &Config) -> Case {
     let mut weights = Weights::new(config.profile, rows);
     weights.swarm(&mut draw);
     let density = config.density.unwrap_or_else(|| {
-        draw.weighted(&[(4, Density::Dense), (5, Density::Medium), (6, Density::Sparse), (5, Density::Final)])
+        draw.weighted(&[(1, Density::Dense), (2, Density::Medium), (6, Density::Sparse), (10, Density::Final)])
     });
     draw.window(LAUNCH.0, LAUNCH.1);
     let entry_point = entry_point::entry_point(&mut draw, config);
@@ -128,6 +131,8 @@ impl<'a> Builder<'a> {
             next_site: 1,
             has_long_sum: false,
             demotes: config.demote,
+            trace: None,
+            stored: density.stored(),
             nested_types: Vec::new(),
         }
     }
@@ -136,6 +141,9 @@ impl<'a> Builder<'a> {
         self.draw.window(PRELUDE.0, PRELUDE.1);
         let mut body = Vec::new();
         self.prelude(&mut body);
+        if self.draw.percent(TRACING_PROGRAMS) {
+            self.trace = Some(self.frame.local("trace", Type::UINT, Class::Clean, Role::Private));
+        }
         let top = self.draw.range(self.size.top / 2, most_top(&self.size)) as usize;
         // Straight code costs a driver almost nothing: every program has some.
         let series_at = self.draw.below(top.max(1) as u32) as usize;
