@@ -44,8 +44,6 @@ pub(crate) struct Builder<'a> {
     pub(super) demotes: bool,
     /// The variable of `main` that observed values are mixed into, if the program has one.
     pub(super) trace: Option<VarId>,
-    /// Words that logs may still store.
-    pub(super) stored: u32,
 }
 
 /// A parameter: how it travels, its type, and the class its values keep to.

@@ -42,16 +42,6 @@ impl Density {
             (Density::Sparse, _) => 3,
         }
     }
-
-    /// Words that the logs of a program store at most, each counted where it stands; the end of `main` comes on top.
-    pub(crate) fn stored(self) -> u32 {
-        match self {
-            Density::Dense => 72,
-            Density::Medium => 28,
-            Density::Sparse => 16,
-            Density::Final => 10,
-        }
-    }
 }
 
 /// Of a hundred moments that are not logged, those that are traced.
@@ -134,9 +124,8 @@ impl Builder<'_> {
             return self.write_log(rest, out);
         }
         let cost = Cost { words: 1 + values.iter().map(|value| self.words(value)).sum::<u32>(), steps: 1 };
-        if self.frame.affords(cost) && cost.words <= self.stored {
+        if self.frame.affords(cost) {
             self.frame.charge(cost);
-            self.stored -= cost.words;
             let site = self.site();
             out.push(Stmt::Log { site, values });
         }
@@ -194,7 +183,6 @@ impl Builder<'_> {
         let Frame { limit, spent, .. } = &mut self.frame;
         limit.words = limit.words.max(spent.words) + FINAL_WORDS;
         limit.steps = limit.steps.max(spent.steps) + FINAL_STEPS;
-        self.stored = FINAL_WORDS;
         self.trace = None;
         let observed = |class: Class| {
             let vars = self.frame.vars.iter().enumerate();

@@ -132,7 +132,6 @@ impl<'a> Builder<'a> {
             has_long_sum: false,
             demotes: config.demote,
             trace: None,
-            stored: density.stored(),
             nested_types: Vec::new(),
         }
     }
