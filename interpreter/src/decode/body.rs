@@ -3,7 +3,7 @@
 use rspirv::dr::{self, Operand};
 use rspirv::spirv::{GroupOperation, Op as Opcode, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::{Cells, Decoder, Def, Pointer, TEMP, id_at, invalid, literal_at};
 use crate::code::*;
@@ -216,18 +216,21 @@ impl<'a> Decoder<'a> {
     /// The columns of a value.
     pub(super) fn cells(&mut self, id: u32) -> Result<Cells, Error> {
         match self.defs.get(id) {
-            Some(Def::Value(_, cells)) => return Ok(cells.clone()),
+            // A copy of words, which `clone` does not know.
+            Some(Def::Value(_, cells)) => return Ok(Cells::from_slice(cells)),
             Some(Def::Pointer(pointer)) => {
                 let pointer = pointer.clone();
                 return Ok(smallvec![self.materialise(&pointer)]);
             }
             None => {}
         }
-        if let Some(constant) = self.constants.get(&id) {
-            let starts = constant.cells.clone();
-            return Ok(starts.into_iter().map(|start| self.column_of(start)).collect());
-        }
-        Err(invalid(format!("%{id} is no value")))
+        let Some(constant) = self.constants.get(&id) else { return Err(invalid(format!("%{id} is no value"))) };
+        let ty = constant.ty;
+        let starts: SmallVec<[Start; 4]> = SmallVec::from_slice(&constant.cells);
+        let cells: Cells = starts.into_iter().map(|start| self.column_of(start)).collect();
+        // From now on a value like others.
+        self.defs.insert(id, Def::Value(ty, Cells::from_slice(&cells)));
+        Ok(cells)
     }
 
     /// The type of a value.
@@ -312,10 +315,15 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn temps(&mut self, count: usize) -> Cells {
-        (0..count).map(|_| self.temp()).collect()
+        let first = TEMP + self.temps;
+        self.temps += count as u32;
+        (first..first + count as u32).collect()
     }
 
     pub(super) fn span(&mut self, regs: &[Reg]) -> Span {
+        if regs.is_empty() {
+            return Span::default();
+        }
         let at = self.code.pool.len() as u32;
         self.code.pool.extend_from_slice(regs);
         Span { at, len: regs.len() as u32 }

@@ -248,9 +248,14 @@ impl<'a> Decoder<'a> {
 
     /// An integer constant that something has to know when the module is decoded.
     pub fn literal_constant(&self, id: u32) -> Result<u64, Error> {
-        match self.constants.get(&id).map(|constant| constant.cells.as_slice()) {
-            Some([Start::Value(value)]) => Ok(*value),
-            _ => Err(invalid(format!("%{id} is no integer constant"))),
+        self.known_integer(id).ok_or_else(|| invalid(format!("%{id} is no integer constant")))
+    }
+
+    /// The value of a constant, if it is one of a single number.
+    pub(super) fn known_integer(&self, id: u32) -> Option<u64> {
+        match self.constants.get(&id)?.cells[..] {
+            [Start::Value(value)] => Some(value),
+            _ => None,
         }
     }
 

@@ -326,7 +326,7 @@ impl Decoder<'_> {
     ) -> Result<(), Error> {
         let (id, ty, _, n) = self.result_vector(inst)?;
         let mut rows: SmallVec<[Cells; 3]> = SmallVec::new();
-        let mut scalars: SmallVec<[Scalar; 4]> = SmallVec::new();
+        let mut scalars: SmallVec<[Scalar; 3]> = SmallVec::new();
         for &id in ids {
             let (cells, scalar) = self.vector(id)?;
             if cells.len() != n {
@@ -335,9 +335,12 @@ impl Decoder<'_> {
             rows.push(cells);
             scalars.push(scalar);
         }
-        let mut out = Cells::new();
+        let (mut out, mut operands) = (Cells::new(), Cells::new());
         for c in 0..n {
-            let operands: Cells = rows.iter().map(|row| row[c]).collect();
+            operands.clear();
+            for row in &rows {
+                operands.push(row[c]);
+            }
             out.push(emit(self, &scalars, &operands)?);
         }
         self.define(id, ty, out)

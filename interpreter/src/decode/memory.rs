@@ -144,7 +144,7 @@ impl Decoder<'_> {
 
     /// One index.
     fn step(&mut self, pointer: &mut Pointer, index: u32, terms: &mut Terms) -> Result<(), Error> {
-        let constant = self.literal_constant(index).ok();
+        let constant = self.known_integer(index);
         let index_width = {
             let ty = self.value_type(index)?;
             match self.types.scalar(ty) {

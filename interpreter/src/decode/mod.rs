@@ -251,7 +251,16 @@ impl<'a> Decoder<'a> {
     /// `count`: instructions of the module.
     fn new(module: &'a dr::Module, count: usize, options: &'a PipelineOptions) -> Decoder<'a> {
         let names = Names { ids: map_with_capacity(module.debug_names.len()), ..Names::default() };
-        let code = Code { granule: 8, insts: Vec::with_capacity(count), ..Code::default() };
+        // Room for what modules of this length have, so that little is copied while it grows.
+        let code = Code {
+            granule: 8,
+            insts: Vec::with_capacity(count),
+            places: Vec::with_capacity(count),
+            pool: Vec::with_capacity(count),
+            accesses: Vec::with_capacity(count / 4),
+            chains: Vec::with_capacity(count / 8),
+            ..Code::default()
+        };
         Decoder {
             module,
             options,
