@@ -1,6 +1,6 @@
 //! Constant expressions, and places for columns.
 
-use rspirv::dr::{self, Operand};
+use rspirv::dr::Operand;
 use rspirv::spirv::Op as Opcode;
 
 use super::{Decoder, TEMP, invalid};
@@ -8,6 +8,7 @@ use crate::alu;
 use crate::code::*;
 use crate::exec::format::{decode, encode};
 use crate::outcome::Error;
+use crate::source::Instruction;
 use crate::types::{Scalar, TypeId};
 
 /// A float of another width, if rounding and the flushing of denormals do not matter.
@@ -23,7 +24,7 @@ fn converted(from: u8, to: u8, bits: u64) -> Option<u64> {
 
 impl Decoder<'_> {
     /// `OpSpecConstantOp` (SPIR-V 1.6 §3.52.7).
-    pub(super) fn constant_operation(&mut self, inst: &dr::Instruction, ty: TypeId) -> Result<Vec<Start>, Error> {
+    pub(super) fn constant_operation(&mut self, inst: &Instruction<'_>, ty: TypeId) -> Result<Vec<Start>, Error> {
         let Some(Operand::LiteralSpecConstantOpInteger(opcode)) = inst.operands.first() else {
             return Err(invalid("OpSpecConstantOp without an opcode"));
         };
