@@ -35,7 +35,7 @@ fn class_of(opcode: u32) -> Option<&'static Class<'static>> {
 pub(crate) fn read(words: &[u32]) -> Result<Source, Error> {
     let header = &words[..words.len().min(HEADER)];
     binary::parse_words(header, &mut Instructions::default()).map_err(|error| Error::Parse(error.to_string()))?;
-    let mut source = Source::new(words.len());
+    let mut source = Source::new(words.len(), words.get(3).copied().unwrap_or(0));
     let mut reader = Reader::default();
     let mut at = HEADER;
     while at < words.len() {

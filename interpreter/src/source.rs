@@ -60,6 +60,8 @@ pub(crate) struct Source {
     stored: Vec<Stored>,
     /// Those without `OpLine` and `OpNoLine`.
     count: u32,
+    /// What the header says.
+    pub bound: u32,
     pub imports: Vec<u32>,
     pub memory_model: Option<u32>,
     pub entry_points: Vec<u32>,
@@ -78,9 +80,10 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Nothing yet, with room for the instructions of a module of so many words.
-    pub fn new(words: usize) -> Source {
-        Source { operands: Vec::with_capacity(words), stored: Vec::with_capacity(words / 3), ..Source::default() }
+    /// Nothing yet, with room for the instructions of a module of so many words, whose ids are below a bound.
+    pub fn new(words: usize, bound: u32) -> Source {
+        let (operands, stored) = (Vec::with_capacity(words), Vec::with_capacity(words / 3));
+        Source { operands, stored, bound, ..Source::default() }
     }
 
     /// Instructions that were read.

@@ -314,7 +314,10 @@ impl Decoder<'_> {
         count: usize,
         mut emit: impl FnMut(&mut Self, &[Scalar], &[Reg]) -> Result<Reg, Error>,
     ) -> Result<(), Error> {
-        let ids: SmallVec<[u32; 4]> = (0..count).map(|at| id_at(inst, at)).collect::<Result<_, _>>()?;
+        let mut ids: SmallVec<[u32; 4]> = SmallVec::new();
+        for at in 0..count {
+            ids.push(id_at(inst, at)?);
+        }
         self.each_of(inst, &ids, &mut emit)
     }
 

@@ -272,7 +272,7 @@ impl<'a> Decoder<'a> {
             members: FxHashMap::default(),
             constants: FxHashMap::default(),
             constant_columns: FxHashMap::default(),
-            defs: Ids::new(count),
+            defs: Ids::new(count, module.bound as usize),
             code,
             names,
             function_ids: FxHashMap::default(),
