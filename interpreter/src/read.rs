@@ -378,7 +378,8 @@ mod tests {
                     Err(error) if error.contains("OpSpecConstantOp with opcode") => {}
                     Err(error) => {
                         refused += 1;
-                        assert!(of_rspirv(&words).is_err(), "{place}: {error}");
+                        // What is in the wrong place is refused by the loader of `rspirv`.
+                        assert!(of_rspirv(&words).is_err() || dr::load_words(&words).is_err(), "{place}: {error}");
                     }
                 }
             }
