@@ -1,4 +1,4 @@
-//! What a module costs: to read and decode it, and to run it. Compilers are not counted. Times are processor time of the thread, so that a busy machine
+//! What a module costs: to read and decode it, to run it, and both, each time anew. Compilers are not counted. Times are processor time of the thread, so that a busy machine
 //! does not change them much.
 
 use std::time::Duration;
@@ -91,6 +91,11 @@ fn benches(criterion: &mut Criterion<ProcessorTime>) {
         println!("{}: {count} programs, {} instructions in each, for all lanes together", tier.name(), steps / count);
         group.bench_function(BenchmarkId::new("run", tier.name()), |bencher| {
             bencher.iter(run_all);
+        });
+        group.bench_function(BenchmarkId::new("both", tier.name()), |bencher| {
+            bencher.iter(|| {
+                cases.iter().map(|(case, words, dispatch)| run(&pipeline(case, words), dispatch)).sum::<u64>()
+            });
         });
     }
     group.finish();

@@ -130,6 +130,7 @@ pub mod module;
 pub mod outcome;
 pub mod pipeline;
 mod read;
+mod source;
 pub mod trace;
 mod types;
 

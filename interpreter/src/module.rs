@@ -1,10 +1,11 @@
 //! A parsed module: what it needs, and which of that is not supported.
 
-use rspirv::dr;
+use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op};
 
 use crate::outcome::Error;
 use crate::read::read;
+use crate::source::Source;
 
 /// What a shader reads or writes through a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,12 +115,10 @@ pub struct Interface {
     pub spec_constants: Vec<SpecConstant>,
 }
 
-/// A module as `rspirv` reads it.
+/// A module that was read.
 #[derive(Clone, Debug)]
 pub struct Module {
-    pub(crate) dr: dr::Module,
-    /// Instructions in it.
-    pub(crate) count: usize,
+    pub(crate) source: Source,
 }
 
 impl Module {
@@ -128,14 +127,13 @@ impl Module {
     /// # Errors
     /// [`Error::Parse`] if they are no SPIR-V by its grammar (SPIR-V 1.6 §2.3, §2.4).
     pub fn parse(words: &[u32]) -> Result<Module, Error> {
-        let (dr, count) = read(words)?;
-        Ok(Module { dr, count })
+        Ok(Module { source: read(words)? })
     }
 
     /// Names and execution models of the entry points.
     pub fn entry_points(&self) -> Vec<(String, spirv::ExecutionModel)> {
-        let entries = self.dr.entry_points.iter().filter_map(|entry| match entry.operands.as_slice() {
-            [dr::Operand::ExecutionModel(model), dr::Operand::IdRef(_), dr::Operand::LiteralString(name), ..] => {
+        let entries = self.source.section(&self.source.entry_points).filter_map(|entry| match entry.operands {
+            [Operand::ExecutionModel(model), Operand::IdRef(_), Operand::LiteralString(name), ..] => {
                 Some((name.clone(), *model))
             }
             _ => None,
@@ -145,6 +143,6 @@ impl Module {
 
     /// True if the module has an instruction with this opcode.
     pub fn uses(&self, opcode: Op) -> bool {
-        self.dr.all_inst_iter().any(|inst| inst.class.opcode == opcode)
+        self.source.uses(opcode)
     }
 }

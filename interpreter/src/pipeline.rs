@@ -1,6 +1,6 @@
 //! A module made ready to run.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::decode::{Decoded, decode};
 use crate::dispatch::{Buffer, Dispatch, LaneMap, PipelineOptions};
@@ -15,8 +15,6 @@ use crate::trace::Observer;
 const MAX_RUNS: u32 = 24;
 /// Bytes that decoding a module takes at most, beside what its words take. What is larger is [`Error::Memory`].
 pub const DECODE_MEMORY: u64 = 256 << 20;
-/// Bytes of columns that are kept for the next run; as many are made anew in no time compared with running on them.
-const SPARE_MEMORY: usize = 16 << 20;
 /// Invocations of a workgroup.
 const MAX_INVOCATIONS: u64 = 1 << 14;
 
@@ -25,8 +23,6 @@ const MAX_INVOCATIONS: u64 = 1 << 14;
 pub struct Pipeline {
     decoded: Arc<Decoded>,
     fault: Option<Planted>,
-    /// The columns of a run that is over, for the next one.
-    spare: Arc<Mutex<Option<Columns>>>,
 }
 
 impl std::fmt::Debug for Pipeline {
@@ -60,7 +56,7 @@ impl Pipeline {
     /// relies on; [`Error::Memory`] if it is larger than anything sensible; [`Error::Dispatch`] if the options name no entry point.
     pub fn new(module: &Module, options: &PipelineOptions) -> Result<Pipeline, Error> {
         let decoded = decode(module, options)?;
-        Ok(Pipeline { decoded: Arc::new(decoded), fault: None, spare: Arc::default() })
+        Ok(Pipeline { decoded: Arc::new(decoded), fault: None })
     }
 
     /// The same with a fault planted, for tests of what compares with it.
@@ -93,23 +89,10 @@ impl Pipeline {
         let layouts = self.layouts(&dispatch.lane_map, dispatch.workgroups)?;
         let spare = self.spare_memory(dispatch, &layouts)?;
         let invocations = layouts.first().map_or(0, |layout| layout.places.len());
-        let columns = self.columns(invocations);
+        let columns = Columns::take(self.decoded.code.columns as usize, invocations);
         let outcome = self.run_until_right(dispatch, &layouts, &columns, spare, &mut observer);
-        if columns.bytes() <= SPARE_MEMORY {
-            *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(columns);
-        }
+        columns.give_back();
         outcome
-    }
-
-    /// Columns without values, those of a run before if it left any.
-    fn columns(&self, invocations: usize) -> Columns {
-        match self.spare.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(columns) => {
-                columns.clear();
-                columns
-            }
-            None => Columns::new(self.decoded.code.columns as usize, invocations),
-        }
     }
 
     /// Runs a dispatch until nothing was assumed wrongly.

@@ -1,13 +1,14 @@
 //! Functions: blocks in the order of control flow, phis as moves on edges, instructions on columns.
 
-use rspirv::dr::{self, Operand};
+use rspirv::dr::Operand;
 use rspirv::spirv::{GroupOperation, Op as Opcode, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::{Cells, Decoder, Def, Pointer, TEMP, id_at, invalid, literal_at};
 use crate::code::*;
 use crate::outcome::Error;
+use crate::source::{Block as SourceBlock, Function as SourceFunction, Instruction, Source};
 use crate::types::{Scalar, Type, TypeId};
 
 /// The depth that calls may have.
@@ -18,40 +19,28 @@ impl<'a> Decoder<'a> {
     /// Decodes the static call tree of the entry point.
     pub(super) fn functions(&mut self, entry_id: u32) -> Result<(), Error> {
         let module = self.module;
-        let mut by_id = FxHashMap::default();
-        let mut first_index = self.global_instructions();
-        for function in &module.functions {
-            let Some(id) = function.def.as_ref().and_then(|def| def.result_id) else { continue };
-            by_id.insert(id, (function, first_index));
-            let blocks: usize = function.blocks.iter().map(|b| 1 + count_instructions(&b.instructions)).sum();
-            first_index += 2 + function.parameters.len() as u32 + blocks as u32;
-        }
-        let order = call_order(entry_id, &by_id)?;
+        let with_id = |function: &'a SourceFunction| Some((module.get(function.def).result_id?, function));
+        let by_id: FunctionsById<'a> = module.functions.iter().filter_map(with_id).collect();
+        let order = call_order(entry_id, module, &by_id)?;
         for (index, id) in order.iter().enumerate() {
             self.function_ids.insert(*id, index as u32);
             self.names.functions.push(*id);
         }
         for id in &order {
-            let (function, _) = by_id[id];
-            self.signature(function)?;
+            self.signature(by_id[id])?;
         }
         for (index, id) in order.iter().enumerate() {
-            let (function, first_index) = by_id[id];
             self.function = index as u32;
-            self.body(function, first_index)?;
+            self.body(by_id[id])?;
         }
         self.code.entry = self.function_ids.get(&entry_id).copied().unwrap_or(0);
         Ok(())
     }
 
-    fn global_instructions(&self) -> u32 {
-        count_instructions_of(self.module.global_inst_iter()) as u32
-    }
-
     /// Columns of parameters and results, which callers need.
-    fn signature(&mut self, function: &dr::Function) -> Result<(), Error> {
+    fn signature(&mut self, function: &SourceFunction) -> Result<(), Error> {
         let mut params = Vec::new();
-        for param in &function.parameters {
+        for param in self.module.section(&function.parameters) {
             let ty = self.type_of(param.result_type.unwrap_or(0))?;
             let id = param.result_id.ok_or_else(|| invalid("a parameter without an id"))?;
             let count = self.checked_cells(ty)?;
@@ -63,7 +52,7 @@ impl<'a> Decoder<'a> {
             params.extend_from_slice(&cells);
             self.define(id, ty, cells)?;
         }
-        let def = function.def.as_ref().ok_or_else(|| invalid("a function without OpFunction"))?;
+        let def = self.module.get(function.def);
         let result = self.type_of(def.result_type.unwrap_or(0))?;
         let count = self.checked_cells(result)?;
         let first = self.permanent_columns(count)?;
@@ -74,38 +63,30 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn body(&mut self, function: &'a dr::Function, first_index: u32) -> Result<(), Error> {
+    fn body(&mut self, function: &'a SourceFunction) -> Result<(), Error> {
         if function.blocks.is_empty() {
             return Err(invalid("a function without a body"));
         }
+        let module = self.module;
         let first_block = self.code.blocks.len() as u32;
         if self.code.blocks.len() + function.blocks.len() > MAX_BLOCKS {
             return Err(Error::Memory("too many blocks".into()));
         }
         let mut local = FxHashMap::default();
-        let mut indices = Vec::with_capacity(function.blocks.len());
-        let mut index = first_index + 1 + function.parameters.len() as u32;
         for (at, block) in function.blocks.iter().enumerate() {
-            let label = block
-                .label
-                .as_ref()
-                .and_then(|label| label.result_id)
-                .ok_or_else(|| invalid("a block without a label"))?;
-            local.insert(label, at);
-            self.labels.insert(label, first_block + at as u32);
-            indices.push(index);
-            index += 1 + count_instructions(&block.instructions) as u32;
+            local.insert(block.label, at);
+            self.labels.insert(block.label, first_block + at as u32);
             self.code.blocks.push(Block { first: 0, end: 0, merge: Merge::None, term: Term2::Unreachable, place: 0 });
         }
         self.code.functions[self.function as usize].entry = first_block;
-        let order = reverse_postorder(function, &local);
+        let order = reverse_postorder(module, function, &local);
         let mut position = vec![u32::MAX; function.blocks.len()];
         for (at, &block) in order.iter().enumerate() {
             position[block] = at as u32;
         }
         // Results of phis are known to all blocks before any is decoded: back edges use them.
         for &block in &order {
-            for inst in phis(&function.blocks[block]) {
+            for inst in phis(module, &function.blocks[block]) {
                 let ty = self.type_of(inst.result_type.unwrap_or(0))?;
                 let id = inst.result_id.ok_or_else(|| invalid("OpPhi without an id"))?;
                 let count = self.checked_cells(ty)?;
@@ -119,24 +100,23 @@ impl<'a> Decoder<'a> {
             let source = &function.blocks[block];
             let first = self.code.insts.len() as u32;
             self.line = None;
-            let mut index = indices[block];
             let mut term = None;
-            for inst in &source.instructions {
+            for inst in module.all(source.instructions.clone()) {
                 match inst.class.opcode {
                     Opcode::Line => {
-                        self.line = Some((id_at(inst, 0)?, literal_at(inst, 1)?));
+                        self.line = Some((id_at(&inst, 0)?, literal_at(&inst, 1)?));
                         continue;
                     }
                     Opcode::NoLine => {
                         self.line = None;
                         continue;
                     }
-                    _ => index += 1,
+                    _ => {}
                 }
                 self.place = self.code.places.len() as u32;
                 self.code.places.push(PlaceInfo {
                     opcode: inst.class.opcode,
-                    index,
+                    index: inst.index,
                     result: inst.result_id,
                     function: self.function,
                     line: self.line,
@@ -145,20 +125,19 @@ impl<'a> Decoder<'a> {
                     Opcode::Phi | Opcode::Variable | Opcode::Nop => {}
                     Opcode::SelectionMerge => {
                         self.code.blocks[first_block as usize + block].merge =
-                            Merge::Selection(self.label(id_at(inst, 0)?)?);
+                            Merge::Selection(self.label(id_at(&inst, 0)?)?);
                     }
                     Opcode::LoopMerge => {
-                        let merge = Merge::Loop(self.label(id_at(inst, 0)?)?, self.label(id_at(inst, 1)?)?);
+                        let merge = Merge::Loop(self.label(id_at(&inst, 0)?)?, self.label(id_at(&inst, 1)?)?);
                         self.code.blocks[first_block as usize + block].merge = merge;
                     }
                     opcode if rspirv::grammar::reflect::is_block_terminator(opcode) => term = Some((inst, self.place)),
-                    _ => self.instruction(inst)?,
+                    _ => self.instruction(&inst)?,
                 }
             }
             let (term, place) = term.ok_or_else(|| invalid("a block without a terminator"))?;
             self.place = place;
-            let label = source.label.as_ref().and_then(|label| label.result_id).unwrap_or(0);
-            let term = self.terminator(function, term, label, &local, &position, first_block)?;
+            let term = self.terminator(function, &term, source.label, &local, &position, first_block)?;
             let end = self.code.insts.len() as u32;
             let block = &mut self.code.blocks[first_block as usize + block];
             (block.first, block.end, block.term, block.place) = (first, end, term, place);
@@ -170,13 +149,10 @@ impl<'a> Decoder<'a> {
         self.labels.get(&id).copied().ok_or_else(|| invalid(format!("%{id} is no label")))
     }
 
-    fn local_variables(&mut self, function: &dr::Function) -> Result<(), Error> {
+    fn local_variables(&mut self, function: &SourceFunction) -> Result<(), Error> {
         let mut locals = Vec::new();
-        for inst in function.blocks.iter().flat_map(|block| &block.instructions) {
-            if inst.class.opcode != Opcode::Variable {
-                continue;
-            }
-            let (id, ty, pointee) = self.variable(inst)?;
+        for inst in self.module.body(function).filter(|inst| inst.class.opcode == Opcode::Variable) {
+            let (id, ty, pointee) = self.variable(&inst)?;
             if inst.operands.first() != Some(&Operand::StorageClass(StorageClass::Function)) {
                 return Err(invalid("a variable in a function of another storage class"));
             }
@@ -185,7 +161,7 @@ impl<'a> Decoder<'a> {
             }
             let count = self.checked_cells(pointee)?;
             let first = self.permanent_columns(count)?;
-            let initial = if inst.operands.len() > 1 { Some(self.cells(id_at(inst, 1)?)?) } else { None };
+            let initial = if inst.operands.len() > 1 { Some(self.cells(id_at(&inst, 1)?)?) } else { None };
             for cell in 0..count as u32 {
                 let source = initial.as_ref().map(|cells| cells.get(cell as usize).copied().unwrap_or(NONE));
                 locals.push((first + cell, source.unwrap_or(NONE)));
@@ -216,18 +192,21 @@ impl<'a> Decoder<'a> {
     /// The columns of a value.
     pub(super) fn cells(&mut self, id: u32) -> Result<Cells, Error> {
         match self.defs.get(id) {
-            Some(Def::Value(_, cells)) => return Ok(cells.clone()),
+            // A copy of words, which `clone` does not know.
+            Some(Def::Value(_, cells)) => return Ok(Cells::from_slice(cells)),
             Some(Def::Pointer(pointer)) => {
                 let pointer = pointer.clone();
                 return Ok(smallvec![self.materialise(&pointer)]);
             }
             None => {}
         }
-        if let Some(constant) = self.constants.get(&id) {
-            let starts = constant.cells.clone();
-            return Ok(starts.into_iter().map(|start| self.column_of(start)).collect());
-        }
-        Err(invalid(format!("%{id} is no value")))
+        let Some(constant) = self.constants.get(&id) else { return Err(invalid(format!("%{id} is no value"))) };
+        let ty = constant.ty;
+        let starts: SmallVec<[Start; 4]> = SmallVec::from_slice(&constant.cells);
+        let cells: Cells = starts.into_iter().map(|start| self.column_of(start)).collect();
+        // From now on a value like others.
+        self.defs.insert(id, Def::Value(ty, Cells::from_slice(&cells)));
+        Ok(cells)
     }
 
     /// The type of a value.
@@ -289,13 +268,13 @@ impl<'a> Decoder<'a> {
     }
 
     /// The result type and id of an instruction.
-    pub(super) fn result(&self, inst: &dr::Instruction) -> Result<(u32, TypeId), Error> {
+    pub(super) fn result(&self, inst: &Instruction<'_>) -> Result<(u32, TypeId), Error> {
         let id = inst.result_id.ok_or_else(|| invalid(format!("Op{:?} without a result", inst.class.opcode)))?;
         Ok((id, self.type_of(inst.result_type.unwrap_or(0))?))
     }
 
     /// Scalar and number of components of a result.
-    pub(super) fn result_vector(&self, inst: &dr::Instruction) -> Result<(u32, TypeId, Scalar, usize), Error> {
+    pub(super) fn result_vector(&self, inst: &Instruction<'_>) -> Result<(u32, TypeId, Scalar, usize), Error> {
         let (id, ty) = self.result(inst)?;
         let (scalar, n) = self
             .types
@@ -312,10 +291,15 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn temps(&mut self, count: usize) -> Cells {
-        (0..count).map(|_| self.temp()).collect()
+        let first = TEMP + self.temps;
+        self.temps += count as u32;
+        (first..first + count as u32).collect()
     }
 
     pub(super) fn span(&mut self, regs: &[Reg]) -> Span {
+        if regs.is_empty() {
+            return Span::default();
+        }
         let at = self.code.pool.len() as u32;
         self.code.pool.extend_from_slice(regs);
         Span { at, len: regs.len() as u32 }
@@ -346,7 +330,7 @@ impl<'a> Decoder<'a> {
 
     fn edge(
         &mut self,
-        function: &dr::Function,
+        function: &SourceFunction,
         from: u32,
         to: u32,
         local: &FxHashMap<u32, usize>,
@@ -354,10 +338,10 @@ impl<'a> Decoder<'a> {
     ) -> Result<Edge, Error> {
         let &at = local.get(&to).ok_or_else(|| invalid(format!("a branch to %{to}, which is no block")))?;
         let mut moves = Vec::new();
-        for phi in phis(&function.blocks[at]) {
+        for phi in phis(self.module, &function.blocks[at]) {
             let id = phi.result_id.unwrap_or(0);
             let value =
-                phi_source(phi, from).ok_or_else(|| invalid(format!("OpPhi %{id} without the parent %{from}")))?;
+                phi_source(&phi, from).ok_or_else(|| invalid(format!("OpPhi %{id} without the parent %{from}")))?;
             let to = self.cells(id)?;
             let source = self.cells(value)?;
             if to.len() != source.len() {
@@ -373,8 +357,8 @@ impl<'a> Decoder<'a> {
 
     fn terminator(
         &mut self,
-        function: &dr::Function,
-        term: &dr::Instruction,
+        function: &SourceFunction,
+        term: &Instruction<'_>,
         from: u32,
         local: &FxHashMap<u32, usize>,
         position: &[u32],
@@ -429,7 +413,7 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    pub(super) fn call(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn call(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let callee_id = id_at(inst, 0)?;
         let callee =
@@ -455,7 +439,7 @@ impl<'a> Decoder<'a> {
 
     // ---- subgroup operations ----
 
-    pub(super) fn group(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn group(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let opcode = inst.class.opcode;
         let (id, ty) = self.result(inst)?;
         let mut at = 0;
@@ -649,19 +633,19 @@ fn fold_of(opcode: Opcode) -> Option<Fold> {
     })
 }
 
-fn phis(block: &dr::Block) -> impl Iterator<Item = &dr::Instruction> {
-    block.instructions.iter().filter(|inst| inst.class.opcode == Opcode::Phi)
+fn phis<'m>(module: &'m Source, block: &SourceBlock) -> impl Iterator<Item = Instruction<'m>> {
+    module.all(block.instructions.clone()).filter(|inst| inst.class.opcode == Opcode::Phi)
 }
 
 /// The value that a phi takes from a parent.
-fn phi_source(phi: &dr::Instruction, parent: u32) -> Option<u32> {
+fn phi_source(phi: &Instruction<'_>, parent: u32) -> Option<u32> {
     phi.operands.chunks_exact(2).find_map(|pair| match pair {
         [Operand::IdRef(value), Operand::IdRef(from)] if *from == parent => Some(*value),
         _ => None,
     })
 }
 
-pub(crate) fn successors(term: &dr::Instruction) -> Vec<u32> {
+pub(crate) fn successors(term: &Instruction<'_>) -> Vec<u32> {
     let from = match term.class.opcode {
         Opcode::Branch => 0,
         Opcode::BranchConditional | Opcode::Switch => 1,
@@ -675,10 +659,11 @@ pub(crate) fn successors(term: &dr::Instruction) -> Vec<u32> {
 }
 
 /// Blocks that control flow reaches, so that a block comes after those that dominate it, and case labels in the order of fallthrough.
-fn reverse_postorder(function: &dr::Function, local: &FxHashMap<u32, usize>) -> Vec<usize> {
+fn reverse_postorder(module: &Source, function: &SourceFunction, local: &FxHashMap<u32, usize>) -> Vec<usize> {
     let next = |block: usize| -> Vec<usize> {
-        let term = function.blocks[block].instructions.last();
-        term.map(successors).unwrap_or_default().iter().filter_map(|id| local.get(id).copied()).collect()
+        // A block ends with its terminator.
+        let term = module.get(function.blocks[block].instructions.end - 1);
+        successors(&term).iter().filter_map(|id| local.get(id).copied()).collect()
     };
     let mut seen = vec![false; function.blocks.len()];
     let mut order = Vec::new();
@@ -703,15 +688,14 @@ fn reverse_postorder(function: &dr::Function, local: &FxHashMap<u32, usize>) -> 
     order
 }
 
-type FunctionsById<'a> = FxHashMap<u32, (&'a dr::Function, u32)>;
+type FunctionsById<'a> = FxHashMap<u32, &'a SourceFunction>;
 
 /// The functions that an entry point calls, callers first. Recursion is an error (SPIR-V 1.6 §2.16.1).
-fn call_order(entry: u32, by_id: &FunctionsById<'_>) -> Result<Vec<u32>, Error> {
+fn call_order(entry: u32, module: &Source, by_id: &FunctionsById<'_>) -> Result<Vec<u32>, Error> {
     let callees = |id: u32| -> Result<Vec<u32>, Error> {
-        let (function, _) = by_id.get(&id).ok_or_else(|| invalid(format!("%{id} is no function")))?;
-        let calls = function.blocks.iter().flat_map(|block| &block.instructions);
-        let calls = calls.filter(|inst| inst.class.opcode == Opcode::FunctionCall);
-        calls.map(|inst| id_at(inst, 0)).collect()
+        let function = by_id.get(&id).ok_or_else(|| invalid(format!("%{id} is no function")))?;
+        let calls = module.body(function).filter(|inst| inst.class.opcode == Opcode::FunctionCall);
+        calls.map(|inst| id_at(&inst, 0)).collect()
     };
     let mut state: FxHashMap<u32, bool> = FxHashMap::default();
     let mut order = Vec::new();
@@ -742,14 +726,6 @@ fn call_order(entry: u32, by_id: &FunctionsById<'_>) -> Result<Vec<u32>, Error> 
     }
     order.reverse();
     Ok(order)
-}
-
-fn count_instructions_of<'a>(instructions: impl Iterator<Item = &'a dr::Instruction>) -> usize {
-    instructions.filter(|inst| !matches!(inst.class.opcode, Opcode::Line | Opcode::NoLine)).count()
-}
-
-fn count_instructions(instructions: &[dr::Instruction]) -> usize {
-    count_instructions_of(instructions.iter())
 }
 
 /// True for the subgroup instructions without an operand for their scope.

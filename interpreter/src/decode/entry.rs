@@ -7,13 +7,14 @@ use super::{Decoder, FloatModes, id_at, invalid, literal_at};
 use crate::code::*;
 use crate::dispatch::Tier;
 use crate::outcome::Error;
+use crate::source::Source;
 
 impl Decoder<'_> {
     pub(super) fn entry_point(&self) -> Result<(u32, String, spirv::ExecutionModel), Error> {
         let mut found = Vec::new();
-        for inst in &self.module.entry_points {
+        for inst in self.module.section(&self.module.entry_points) {
             if let [Operand::ExecutionModel(model), Operand::IdRef(id), Operand::LiteralString(name), ..] =
-                inst.operands.as_slice()
+                inst.operands
             {
                 let wanted = match &self.options.entry {
                     Some(entry) => entry == name,
@@ -27,19 +28,21 @@ impl Decoder<'_> {
         match (found.len(), &self.options.entry) {
             (1, _) => Ok(found.remove(0)),
             (0, Some(name)) => Err(invalid(format!("there is no entry point '{name}'"))),
-            (0, None) => match self.module.entry_points.first().and_then(|inst| inst.operands.first()) {
-                Some(Operand::ExecutionModel(model)) => {
-                    Err(Error::Unsupported(vec![format!("execution model {model:?}")]))
+            (0, None) => {
+                match self.module.section(&self.module.entry_points).next().and_then(|inst| inst.operands.first()) {
+                    Some(Operand::ExecutionModel(model)) => {
+                        Err(Error::Unsupported(vec![format!("execution model {model:?}")]))
+                    }
+                    _ => Err(invalid("there is no entry point")),
                 }
-                _ => Err(invalid("there is no entry point")),
-            },
+            }
             (_, None) => Err(Error::Dispatch("the module has several entry points: name one".into())),
             (_, Some(name)) => Err(invalid(format!("several entry points are called '{name}'"))),
         }
     }
 
     pub(super) fn memory_model(&mut self) {
-        let operands = self.module.memory_model.as_ref().map_or(&[][..], |inst| inst.operands.as_slice());
+        let operands = self.module.memory_model.map_or(&[][..], |number| self.module.get(number).operands);
         let addressing = operands.first();
         self.vulkan_memory = operands.get(1) == Some(&Operand::MemoryModel(spirv::MemoryModel::Vulkan));
         match addressing {
@@ -52,7 +55,7 @@ impl Decoder<'_> {
 
     pub(super) fn imports(&mut self) {
         let module = self.module;
-        for inst in &module.ext_inst_imports {
+        for inst in module.section(&module.imports) {
             let (Some(id), Some(Operand::LiteralString(name))) = (inst.result_id, inst.operands.first()) else {
                 continue;
             };
@@ -68,14 +71,14 @@ impl Decoder<'_> {
 
     pub(super) fn debug(&mut self) {
         let module = self.module;
-        for inst in &module.debug_names {
-            if let [Operand::IdRef(id), Operand::LiteralString(name)] = inst.operands.as_slice()
+        for inst in module.section(&module.names) {
+            if let [Operand::IdRef(id), Operand::LiteralString(name)] = inst.operands
                 && !name.is_empty()
             {
                 self.names.ids.insert(*id, name.clone());
             }
         }
-        for inst in &module.debug_string_source {
+        for inst in module.section(&module.strings) {
             if let (Opcode::String, Some(id), Some(Operand::LiteralString(text))) =
                 (inst.class.opcode, inst.result_id, inst.operands.first())
             {
@@ -86,8 +89,8 @@ impl Decoder<'_> {
 
     pub(super) fn annotations(&mut self) {
         let module = self.module;
-        for inst in &module.annotations {
-            match (inst.class.opcode, inst.operands.as_slice()) {
+        for inst in module.section(&module.annotations) {
+            match (inst.class.opcode, inst.operands) {
                 (Opcode::Decorate, [Operand::IdRef(id), Operand::Decoration(decoration), rest @ ..]) => {
                     self.decorate(*id, *decoration, rest);
                 }
@@ -157,7 +160,7 @@ impl Decoder<'_> {
 
     pub(super) fn workgroup_size(&self, entry: u32) -> Result<[u32; 3], Error> {
         let mut size = None;
-        for inst in &self.module.execution_modes {
+        for inst in self.module.section(&self.module.execution_modes) {
             if inst.operands.first() != Some(&Operand::IdRef(entry)) {
                 continue;
             }
@@ -166,9 +169,9 @@ impl Decoder<'_> {
                 _ => continue,
             };
             if mode == spirv::ExecutionMode::LocalSize {
-                size = Some([literal_at(inst, 2)?, literal_at(inst, 3)?, literal_at(inst, 4)?]);
+                size = Some([literal_at(&inst, 2)?, literal_at(&inst, 3)?, literal_at(&inst, 4)?]);
             } else if mode == spirv::ExecutionMode::LocalSizeId {
-                let side = |at| Ok::<_, Error>(self.literal_constant(id_at(inst, at)?)? as u32);
+                let side = |at| Ok::<_, Error>(self.literal_constant(id_at(&inst, at)?)? as u32);
                 size = Some([side(2)?, side(3)?, side(4)?]);
             }
         }
@@ -182,7 +185,7 @@ impl Decoder<'_> {
     }
 
     pub(super) fn has_mode(&self, entry: u32, wanted: spirv::ExecutionMode) -> bool {
-        self.module.execution_modes.iter().any(|inst| {
+        self.module.section(&self.module.execution_modes).any(|inst| {
             inst.operands.first() == Some(&Operand::IdRef(entry))
                 && inst.operands.get(1) == Some(&Operand::ExecutionMode(wanted))
         })
@@ -200,10 +203,8 @@ impl Decoder<'_> {
 
     pub(super) fn float_modes(&self, entry: u32) -> [FloatModes; 3] {
         let mut modes = [FloatModes::default(); 3];
-        for inst in &self.module.execution_modes {
-            let [Operand::IdRef(id), Operand::ExecutionMode(mode), Operand::LiteralBit32(width)] =
-                inst.operands.as_slice()
-            else {
+        for inst in self.module.section(&self.module.execution_modes) {
+            let [Operand::IdRef(id), Operand::ExecutionMode(mode), Operand::LiteralBit32(width)] = inst.operands else {
                 continue;
             };
             let at = match width {
@@ -236,8 +237,8 @@ fn number(operands: &[Operand]) -> Option<u32> {
 
 /// What an `OpDecorationGroup` is decorated with: "All such decoration instructions targeting this OpDecorationGroup instruction must precede it" (SPIR-V 1.6
 /// §3.52.3), and those that apply it follow.
-fn decorations_of(module: &rspirv::dr::Module, group: u32) -> impl Iterator<Item = (Decoration, &[Operand])> {
-    module.annotations.iter().filter_map(move |inst| match (inst.class.opcode, inst.operands.as_slice()) {
+fn decorations_of(module: &Source, group: u32) -> impl Iterator<Item = (Decoration, &[Operand])> {
+    module.section(&module.annotations).filter_map(move |inst| match (inst.class.opcode, inst.operands) {
         (Opcode::Decorate, [Operand::IdRef(id), Operand::Decoration(decoration), rest @ ..]) if *id == group => {
             Some((*decoration, rest))
         }

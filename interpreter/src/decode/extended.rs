@@ -1,6 +1,5 @@
 //! `GLSL.std.450`.
 
-use rspirv::dr;
 use smallvec::smallvec;
 
 use super::memory::MemoryOperands;
@@ -8,10 +7,11 @@ use super::texel::Rounding;
 use super::{Cells, Decoder, float_width, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
 use crate::outcome::{Error, Why};
+use crate::source::Instruction;
 use crate::types::Type;
 
 impl Decoder<'_> {
-    pub(super) fn extended(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn extended(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let set = id_at(inst, 0)?;
         if self.ignored_sets.contains(&set) {
             return Ok(());
@@ -281,7 +281,7 @@ impl Decoder<'_> {
     }
 
     /// A result that is open, whatever its operands are; it is undefined if one of them is.
-    fn open(&mut self, inst: &dr::Instruction, ids: &[u32]) -> Result<(), Error> {
+    fn open(&mut self, inst: &Instruction<'_>, ids: &[u32]) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let mut all = Cells::new();
         for &operand in ids {

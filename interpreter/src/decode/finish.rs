@@ -1,6 +1,6 @@
 //! Constant expressions, and places for columns.
 
-use rspirv::dr::{self, Operand};
+use rspirv::dr::Operand;
 use rspirv::spirv::Op as Opcode;
 
 use super::{Decoder, TEMP, invalid};
@@ -8,6 +8,7 @@ use crate::alu;
 use crate::code::*;
 use crate::exec::format::{decode, encode};
 use crate::outcome::Error;
+use crate::source::Instruction;
 use crate::types::{Scalar, TypeId};
 
 /// A float of another width, if rounding and the flushing of denormals do not matter.
@@ -23,7 +24,7 @@ fn converted(from: u8, to: u8, bits: u64) -> Option<u64> {
 
 impl Decoder<'_> {
     /// `OpSpecConstantOp` (SPIR-V 1.6 §3.52.7).
-    pub(super) fn constant_operation(&mut self, inst: &dr::Instruction, ty: TypeId) -> Result<Vec<Start>, Error> {
+    pub(super) fn constant_operation(&mut self, inst: &Instruction<'_>, ty: TypeId) -> Result<Vec<Start>, Error> {
         let Some(Operand::LiteralSpecConstantOpInteger(opcode)) = inst.operands.first() else {
             return Err(invalid("OpSpecConstantOp without an opcode"));
         };
@@ -138,19 +139,25 @@ impl Decoder<'_> {
             let index = index as u32;
             for at in block.first..block.end {
                 let inst = &self.code.insts[at as usize];
-                for temp in used(&self.code, inst).filter_map(temp_of) {
+                used(&self.code, inst, |reg| {
+                    if let Some(temp) = temp_of(reg) {
+                        own[temp] |= home[temp] != index;
+                        last_use[temp] = at;
+                    }
+                });
+                defined(&self.code, inst, |reg| {
+                    if let Some(temp) = temp_of(reg) {
+                        home[temp] = index;
+                        last_use[temp] = at;
+                    }
+                });
+            }
+            used_by_term(&self.code, &block.term, |reg| {
+                if let Some(temp) = temp_of(reg) {
                     own[temp] |= home[temp] != index;
-                    last_use[temp] = at;
+                    last_use[temp] = u32::MAX;
                 }
-                for temp in defined(&self.code, inst).filter_map(temp_of) {
-                    home[temp] = index;
-                    last_use[temp] = at;
-                }
-            }
-            for temp in used_by_term(&self.code, &block.term).filter_map(temp_of) {
-                own[temp] |= home[temp] != index;
-                last_use[temp] = u32::MAX;
-            }
+            });
         }
         // Callees share columns with their callers: what is live across a call has its own.
         for block in &self.code.blocks {
@@ -161,10 +168,12 @@ impl Decoder<'_> {
                 continue;
             }
             for at in insts {
-                for temp in defined(&self.code, &self.code.insts[at as usize]).filter_map(temp_of) {
-                    let next = calls.get(calls.partition_point(|&call| call <= at));
-                    own[temp] |= next.is_some_and(|&call| last_use[temp] > call);
-                }
+                defined(&self.code, &self.code.insts[at as usize], |reg| {
+                    if let Some(temp) = temp_of(reg) {
+                        let next = calls.get(calls.partition_point(|&call| call <= at));
+                        own[temp] |= next.is_some_and(|&call| last_use[temp] > call);
+                    }
+                });
             }
         }
         let mut places = vec![NONE; count];
@@ -181,38 +190,43 @@ impl Decoder<'_> {
             let mut next = first_shared;
             for at in block.first..block.end {
                 let inst = &self.code.insts[at as usize];
-                for temp in defined(&self.code, inst).filter_map(temp_of) {
-                    if places[temp] == NONE {
+                defined(&self.code, inst, |reg| {
+                    if let Some(temp) = temp_of(reg).filter(|&temp| places[temp] == NONE) {
                         places[temp] = free.pop().unwrap_or_else(|| {
                             next += 1;
                             next - 1
                         });
                     }
-                }
-                for temp in used(&self.code, inst).chain(defined(&self.code, inst)).filter_map(temp_of) {
-                    if !own[temp] && last_use[temp] == at {
+                });
+                let mut release = |reg| {
+                    if let Some(temp) = temp_of(reg).filter(|&temp| !own[temp] && last_use[temp] == at) {
                         free.push(places[temp]);
                         // Once.
                         last_use[temp] = u32::MAX;
                     }
-                }
+                };
+                used(&self.code, inst, &mut release);
+                defined(&self.code, inst, release);
             }
             most_shared = most_shared.max(next - first_shared);
         }
         self.permanent_columns(most_shared as usize)?;
         self.code.columns = self.permanent;
-        let place = |reg: &mut Reg| {
+        // No instruction may name a column that is not there: the machine relies on it.
+        let (columns, mut fine) = (self.code.columns, true);
+        let mut place = |reg: &mut Reg| {
             if let Some(temp) = temp_of(*reg) {
                 *reg = places[temp];
             }
+            fine &= *reg < columns;
         };
         for inst in &mut self.code.insts {
-            if inst.d & super::body::GROUP_TAG == 0 {
+            if inst.d != NONE && inst.d & super::body::GROUP_TAG == 0 {
                 place(&mut inst.d);
             }
-            [&mut inst.a, &mut inst.b, &mut inst.c].into_iter().for_each(place);
+            [&mut inst.a, &mut inst.b, &mut inst.c].into_iter().filter(|reg| **reg != NONE).for_each(&mut place);
         }
-        self.code.pool.iter_mut().for_each(place);
+        self.code.pool.iter_mut().for_each(&mut place);
         for block in &mut self.code.blocks {
             match &mut block.term {
                 Term2::Cond { cond, .. } => place(cond),
@@ -220,28 +234,15 @@ impl Decoder<'_> {
                 _ => {}
             }
         }
-        let base = |base: &mut Base| {
+        let mut base = |base: &mut Base| {
             if let Base::Reg(reg) = base {
                 place(reg);
             }
         };
-        self.code.chains.iter_mut().for_each(|chain| {
-            base(&mut chain.base);
-            chain.terms.iter_mut().for_each(|term| place(&mut term.index));
-        });
         self.code.accesses.iter_mut().for_each(|access| base(&mut access.base));
         self.code.lengths.iter_mut().for_each(|length| base(&mut length.base));
-        self.check_columns()
-    }
-
-    /// No instruction may name a column that is not there: the machine relies on it.
-    fn check_columns(&self) -> Result<(), Error> {
-        let good = |reg: Reg| reg < self.code.columns;
-        let fine = self.code.blocks.iter().all(|block| {
-            let insts = &self.code.insts[block.first as usize..block.end as usize];
-            insts.iter().all(|inst| used(&self.code, inst).chain(defined(&self.code, inst)).all(good))
-                && used_by_term(&self.code, &block.term).all(good)
-        });
+        self.code.chains.iter_mut().for_each(|chain| base(&mut chain.base));
+        self.code.chains.iter_mut().flat_map(|chain| &mut chain.terms).for_each(|term| place(&mut term.index));
         if fine { Ok(()) } else { Err(invalid("a value is used that nothing defines")) }
     }
 }
@@ -250,35 +251,39 @@ fn temp_of(reg: Reg) -> Option<usize> {
     (reg != NONE && reg & super::body::GROUP_TAG == 0 && reg >= TEMP).then(|| (reg - TEMP) as usize)
 }
 
-fn defined<'a>(code: &'a Code, inst: &Inst) -> impl Iterator<Item = Reg> + 'a {
-    let d = (inst.d != NONE && inst.d & super::body::GROUP_TAG == 0).then_some(inst.d);
-    d.into_iter().chain(code.pool[inst.outs.range()].iter().copied())
-}
-
-fn used<'a>(code: &'a Code, inst: &Inst) -> impl Iterator<Item = Reg> + 'a {
-    let few = [inst.a, inst.b, inst.c].into_iter().filter(|reg| *reg != NONE);
-    few.chain(code.pool[inst.ins.range()].iter().copied())
-}
-
-fn edges(term: &Term2) -> Vec<&Edge> {
-    match term {
-        Term2::Branch(edge) => vec![edge],
-        Term2::Cond { yes, no, .. } => vec![yes, no],
-        Term2::Switch { cases, default, .. } => cases.iter().map(|(_, edge)| edge).chain([default]).collect(),
-        _ => Vec::new(),
+/// Hands on the columns that an instruction writes.
+#[inline(always)]
+fn defined(code: &Code, inst: &Inst, mut take: impl FnMut(Reg)) {
+    if inst.d != NONE && inst.d & super::body::GROUP_TAG == 0 {
+        take(inst.d);
     }
+    code.pool[inst.outs.range()].iter().copied().for_each(take);
 }
 
-fn used_by_term<'a>(code: &'a Code, term: &'a Term2) -> impl Iterator<Item = Reg> + 'a {
-    let first = match term {
-        Term2::Cond { cond, .. } => Some(*cond),
-        Term2::Switch { selector, .. } => Some(*selector),
-        _ => None,
-    };
-    let returned: &[Reg] = match term {
-        Term2::Return(moves) => &code.pool[moves.range()],
-        _ => &[],
-    };
-    let moves = edges(term).into_iter().flat_map(|edge| code.pool[edge.moves.range()].iter().copied());
-    first.into_iter().chain(returned.iter().copied()).chain(moves)
+/// Hands on those that it reads.
+#[inline(always)]
+fn used(code: &Code, inst: &Inst, mut take: impl FnMut(Reg)) {
+    [inst.a, inst.b, inst.c].into_iter().filter(|reg| *reg != NONE).for_each(&mut take);
+    code.pool[inst.ins.range()].iter().copied().for_each(take);
+}
+
+/// Hands on those that a terminator reads, and those that phis and results get from it.
+#[inline(always)]
+fn used_by_term(code: &Code, term: &Term2, mut take: impl FnMut(Reg)) {
+    let mut all = |span: Span| code.pool[span.range()].iter().copied().for_each(&mut take);
+    match term {
+        Term2::Branch(edge) => all(edge.moves),
+        Term2::Cond { cond, yes, no } => {
+            all(yes.moves);
+            all(no.moves);
+            take(*cond);
+        }
+        Term2::Switch { selector, cases, default, .. } => {
+            cases.iter().for_each(|(_, edge)| all(edge.moves));
+            all(default.moves);
+            take(*selector);
+        }
+        Term2::Return(moves) => all(*moves),
+        Term2::Terminate | Term2::Unreachable => {}
+    }
 }

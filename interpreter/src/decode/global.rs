@@ -1,6 +1,6 @@
 //! Types, constants and variables of a module.
 
-use rspirv::dr::{self, Operand};
+use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op as Opcode, StorageClass};
 
 use super::{
@@ -10,10 +10,11 @@ use crate::alu;
 use crate::code::*;
 use crate::module::{Binding, BindingKind, ImageShape, SpecConstant};
 use crate::outcome::Error;
+use crate::source::Instruction;
 use crate::types::{MAX_CELLS, MatrixLayout, Member, Scalar, Type, TypeId};
 
 impl<'a> Decoder<'a> {
-    pub(super) fn global(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn global(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let opcode = inst.class.opcode;
         match opcode {
             Opcode::Line => {}
@@ -42,7 +43,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn type_instruction(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn type_instruction(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let id = inst.result_id.ok_or_else(|| invalid("a type without an id"))?;
         let ty = match inst.class.opcode {
             Opcode::TypeVoid => Type::Void,
@@ -160,7 +161,7 @@ impl<'a> Decoder<'a> {
     /// True for a constant whose value specialisation decides.
     fn is_specialised(&self, id: u32) -> bool {
         let of_specialisation = [Opcode::SpecConstant, Opcode::SpecConstantOp];
-        let mut all = self.module.types_global_values.iter();
+        let mut all = self.module.section(&self.module.globals);
         all.any(|inst| inst.result_id == Some(id) && of_specialisation.contains(&inst.class.opcode))
     }
 
@@ -181,14 +182,14 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn add_constant(&mut self, inst: &dr::Instruction, ty: TypeId, cells: Vec<Start>) -> Result<(), Error> {
+    fn add_constant(&mut self, inst: &Instruction<'_>, ty: TypeId, cells: Vec<Start>) -> Result<(), Error> {
         let id = inst.result_id.ok_or_else(|| invalid("a constant without an id"))?;
         self.count_scalars(cells.len())?;
         self.constants.insert(id, Constant { ty, cells });
         Ok(())
     }
 
-    fn constant(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn constant(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let ty = self.type_of(inst.result_type.unwrap_or(0))?;
         let opcode = inst.class.opcode;
         let id = inst.result_id.unwrap_or(0);
@@ -248,9 +249,14 @@ impl<'a> Decoder<'a> {
 
     /// An integer constant that something has to know when the module is decoded.
     pub fn literal_constant(&self, id: u32) -> Result<u64, Error> {
-        match self.constants.get(&id).map(|constant| constant.cells.as_slice()) {
-            Some([Start::Value(value)]) => Ok(*value),
-            _ => Err(invalid(format!("%{id} is no integer constant"))),
+        self.known_integer(id).ok_or_else(|| invalid(format!("%{id} is no integer constant")))
+    }
+
+    /// The value of a constant, if it is one of a single number.
+    pub(super) fn known_integer(&self, id: u32) -> Option<u64> {
+        match self.constants.get(&id)?.cells[..] {
+            [Start::Value(value)] => Some(value),
+            _ => None,
         }
     }
 
@@ -285,7 +291,7 @@ impl<'a> Decoder<'a> {
     // ---- variables ----
 
     /// The id of a variable, its type, and what that points to.
-    pub(super) fn variable(&self, inst: &dr::Instruction) -> Result<(u32, TypeId, TypeId), Error> {
+    pub(super) fn variable(&self, inst: &Instruction<'_>) -> Result<(u32, TypeId, TypeId), Error> {
         let id = inst.result_id.ok_or_else(|| invalid("a variable without an id"))?;
         let ty = self.type_of(inst.result_type.unwrap_or(0))?;
         match *self.types.get(ty) {
@@ -295,7 +301,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn global_variable(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn global_variable(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty, pointee) = self.variable(inst)?;
         let class = match inst.operands.first() {
             Some(Operand::StorageClass(class)) => *class,

@@ -10,10 +10,10 @@ pub(crate) struct Ids<T> {
 }
 
 impl<T> Ids<T> {
-    /// None, of a module with so many instructions.
-    pub fn new(instructions: usize) -> Ids<T> {
+    /// None, of a module with so many instructions, whose ids are below a bound.
+    pub fn new(instructions: usize, bound: usize) -> Ids<T> {
         let mut row = Vec::new();
-        row.resize_with(instructions + instructions / 2, || None);
+        row.resize_with(bound.min(instructions + instructions / 2), || None);
         Ids { row, others: FxHashMap::default() }
     }
 

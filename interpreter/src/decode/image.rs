@@ -1,7 +1,7 @@
 //! Images (SPIR-V 1.6 §3.52.10): loads, stores, fetches, sizes, and pointers to texels for atomics. An image is a buffer of texels, row by row, slice
 //! by slice; how many there are is known of its descriptor. It has one level. What is sampled is open: filtering is not computed.
 
-use rspirv::dr::{self, Operand};
+use rspirv::dr::Operand;
 use rspirv::spirv::{Dim, ImageFormat, ImageOperands, Op as Opcode};
 
 use smallvec::smallvec;
@@ -10,6 +10,7 @@ use super::texel::{format_of, stand_in};
 use super::{Cells, Decoder, Def, Pointer, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
 use crate::outcome::{Error, Why};
+use crate::source::Instruction;
 use crate::types::{Image, Scalar, Type};
 
 /// Operands that change nothing of the value.
@@ -63,7 +64,7 @@ fn is_sampling(opcode: Opcode) -> bool {
 
 impl Decoder<'_> {
     /// `OpTypeImage`, or what is named where it is used.
-    pub(super) fn image_type(&self, inst: &dr::Instruction) -> Result<Type, Error> {
+    pub(super) fn image_type(&self, inst: &Instruction<'_>) -> Result<Type, Error> {
         let sampled = self.types.scalar(self.type_of(id_at(inst, 0)?)?);
         let (Some(Operand::Dim(dim)), Some(&Operand::ImageFormat(format))) =
             (inst.operands.get(1), inst.operands.get(6))
@@ -161,7 +162,7 @@ impl Decoder<'_> {
     }
 
     /// The mask of the image operands at a position, and the ids that follow.
-    fn image_operands(&self, inst: &dr::Instruction, at: usize) -> (ImageOperands, Vec<u32>) {
+    fn image_operands(&self, inst: &Instruction<'_>, at: usize) -> (ImageOperands, Vec<u32>) {
         match inst.operands.get(at) {
             Some(Operand::ImageOperands(mask)) => {
                 let ids = (at + 1..inst.operands.len()).filter_map(|at| id_at(inst, at).ok());
@@ -180,14 +181,14 @@ impl Decoder<'_> {
         }
     }
 
-    fn only(&mut self, inst: &dr::Instruction, operands: ImageOperands, supported: ImageOperands) {
+    fn only(&mut self, inst: &Instruction<'_>, operands: ImageOperands, supported: ImageOperands) {
         if !supported.contains(operands) {
             self.unsupported(format!("Op{:?} with {operands:?}", inst.class.opcode));
         }
     }
 
     /// `OpImageRead`.
-    fn image_read(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn image_read(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (operands, ids) = self.image_operands(inst, 2);
         self.only(inst, operands, HARMLESS);
         let reach = self.texel_scope(operands, &ids)?;
@@ -199,7 +200,7 @@ impl Decoder<'_> {
     /// The value of a texel. Components that the format does not have are 0, and 1 for the fourth (Vulkan, "Conversion to RGBA").
     fn read_texel(
         &mut self,
-        inst: &dr::Instruction,
+        inst: &Instruction<'_>,
         pointer: &Pointer,
         image: Image,
         texel: Reg,
@@ -228,7 +229,7 @@ impl Decoder<'_> {
 
     /// `OpImageFetch`: the texel itself. There is one level; what another has is open ("LOD Selection": it is out of range), and so is what a
     /// multisampled image holds.
-    fn image_fetch(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn image_fetch(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (pointer, image) = self.image(id_at(inst, 0)?)?;
         if image.multisampled {
             return self.sampled(inst);
@@ -255,7 +256,7 @@ impl Decoder<'_> {
     }
 
     /// A result that depends on a sampler or on samples.
-    fn sampled(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn sampled(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let count = self.checked_cells(ty)?;
         let out = (0..count).map(|_| self.emit_row(Op::Open(Why::Sampled), &[])).collect();
@@ -263,7 +264,7 @@ impl Decoder<'_> {
     }
 
     /// `OpSampledImage` and `OpImage`: the same image with a sampler, or without.
-    fn retyped(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn retyped(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let (pointer, _) = self.image(id_at(inst, 0)?)?;
         if self.types.image(ty).is_none() {
@@ -274,7 +275,7 @@ impl Decoder<'_> {
     }
 
     /// `OpImageWrite`. Of a format that is not named it is only known that it has no more components than are written.
-    fn image_write(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn image_write(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (operands, ids) = self.image_operands(inst, 3);
         self.only(inst, operands, HARMLESS);
         let reach = self.texel_scope(operands, &ids)?;
@@ -297,7 +298,7 @@ impl Decoder<'_> {
     }
 
     /// `OpImageTexelPointer`, for atomics.
-    fn texel_pointer(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn texel_pointer(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let (pointer, image) = self.image(id_at(inst, 0)?)?;
         let base = Base::Reg(self.storage_texel(&pointer, image, id_at(inst, 1)?)?);
@@ -315,7 +316,7 @@ impl Decoder<'_> {
     }
 
     /// `OpImageQuerySize` and `OpImageQuerySizeLod`: of other levels than the first, which there are not, it is open.
-    fn image_size(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn image_size(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let (pointer, image) = self.image(id_at(inst, 0)?)?;
         let mut outs = self.temps(image.dimensions as usize);
@@ -335,7 +336,7 @@ impl Decoder<'_> {
         self.define(id, ty, outs)
     }
 
-    pub(super) fn image_instruction(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn image_instruction(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         // What its type lacks was named with the variable.
         let of_opaque = match self.defs.get(id_at(inst, 0)?) {
             Some(Def::Value(ty, _)) => matches!(self.types.get(*ty), Type::Opaque(_)),

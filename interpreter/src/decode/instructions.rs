@@ -1,6 +1,6 @@
 //! Instructions that compute.
 
-use rspirv::dr::{self, Operand};
+use rspirv::dr::Operand;
 use rspirv::spirv::Op as Opcode;
 use smallvec::{SmallVec, smallvec};
 
@@ -9,6 +9,7 @@ use super::image::is_image;
 use super::{Cells, Decoder, Def, float_width, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
 use crate::outcome::Error;
+use crate::source::Instruction;
 use crate::types::{Scalar, Type, TypeId};
 
 /// Emits one component of a result: scalar types and columns of the operands, to the column of the result.
@@ -17,7 +18,7 @@ type Emit<'e, D> = dyn FnMut(&mut D, &[Scalar], &[Reg]) -> Result<Reg, Error> + 
 impl Decoder<'_> {
     /// "The Result <id> of an instruction that operates on numerical types, meaning the instruction is to operate at relaxed precision. The instruction's
     /// operands may also be truncated to the relaxed precision" (SPIR-V 1.6 §2.14).
-    pub(super) fn instruction(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn instruction(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let Some(result) = inst.result_id.filter(|&id| self.is_relaxed(id)) else { return self.precise(inst) };
         let mut operands: Vec<u32> = Vec::new();
         let opcode = inst.class.opcode;
@@ -52,7 +53,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn precise(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn precise(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         use Opcode as O;
         let opcode = inst.class.opcode;
         match opcode {
@@ -84,7 +85,7 @@ impl Decoder<'_> {
     }
 
     /// The result is another name of the operand.
-    fn alias(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn alias(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let source = id_at(inst, 0)?;
         if let Some(Def::Pointer(pointer)) = self.defs.get(source) {
@@ -105,7 +106,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn compute(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn compute(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         use Opcode as O;
         let opcode = inst.class.opcode;
         if let Some(op) = self.int2_of(opcode) {
@@ -309,24 +310,27 @@ impl Decoder<'_> {
     /// One emission for each component; the first `count` operands are scalars or vectors of one length.
     pub(super) fn each(
         &mut self,
-        inst: &dr::Instruction,
+        inst: &Instruction<'_>,
         count: usize,
         mut emit: impl FnMut(&mut Self, &[Scalar], &[Reg]) -> Result<Reg, Error>,
     ) -> Result<(), Error> {
-        let ids: SmallVec<[u32; 4]> = (0..count).map(|at| id_at(inst, at)).collect::<Result<_, _>>()?;
+        let mut ids: SmallVec<[u32; 4]> = SmallVec::new();
+        for at in 0..count {
+            ids.push(id_at(inst, at)?);
+        }
         self.each_of(inst, &ids, &mut emit)
     }
 
     /// The same with operands that are given.
     pub(super) fn each_of(
         &mut self,
-        inst: &dr::Instruction,
+        inst: &Instruction<'_>,
         ids: &[u32],
         emit: &mut Emit<'_, Self>,
     ) -> Result<(), Error> {
         let (id, ty, _, n) = self.result_vector(inst)?;
         let mut rows: SmallVec<[Cells; 3]> = SmallVec::new();
-        let mut scalars: SmallVec<[Scalar; 4]> = SmallVec::new();
+        let mut scalars: SmallVec<[Scalar; 3]> = SmallVec::new();
         for &id in ids {
             let (cells, scalar) = self.vector(id)?;
             if cells.len() != n {
@@ -335,15 +339,18 @@ impl Decoder<'_> {
             rows.push(cells);
             scalars.push(scalar);
         }
-        let mut out = Cells::new();
+        let (mut out, mut operands) = (Cells::new(), Cells::new());
         for c in 0..n {
-            let operands: Cells = rows.iter().map(|row| row[c]).collect();
+            operands.clear();
+            for row in &rows {
+                operands.push(row[c]);
+            }
             out.push(emit(self, &scalars, &operands)?);
         }
         self.define(id, ty, out)
     }
 
-    fn int2_instruction(&mut self, inst: &dr::Instruction, op: Int2) -> Result<(), Error> {
+    fn int2_instruction(&mut self, inst: &Instruction<'_>, op: Int2) -> Result<(), Error> {
         self.each(inst, 2, |this, scalars, x| {
             let w = integer_width(scalars[0])?;
             let d = this.emit(Op::Int2(op, w), [x[0], x[1], NONE]);
@@ -351,7 +358,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn select(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn select(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let (cond, _) = self.vector(id_at(inst, 0)?)?;
         let (x, y) = (self.cells(id_at(inst, 1)?)?, self.cells(id_at(inst, 2)?)?);
@@ -367,7 +374,7 @@ impl Decoder<'_> {
     }
 
     /// Results that are structures of two values.
-    fn extended_arithmetic(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn extended_arithmetic(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let (x, scalar) = self.vector(id_at(inst, 0)?)?;
         let (y, _) = self.vector(id_at(inst, 1)?)?;
@@ -391,7 +398,7 @@ impl Decoder<'_> {
     }
 
     /// Bits as another type; lower-numbered components are lower-order bits (SPIR-V 1.6 `OpBitcast`).
-    fn bitcast(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn bitcast(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (_, ty) = self.result(inst)?;
         let source = id_at(inst, 0)?;
         let source_ty = self.value_type(source)?;
@@ -436,14 +443,14 @@ impl Decoder<'_> {
         out
     }
 
-    fn alias_bits(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn alias_bits(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let cells = self.cells(id_at(inst, 0)?)?;
         self.define(id, ty, cells)
     }
 
     /// First cell and type of a part of a composite, by literal indices.
-    fn literal_path(&self, ty: TypeId, inst: &dr::Instruction, from: usize) -> Result<(usize, TypeId), Error> {
+    fn literal_path(&self, ty: TypeId, inst: &Instruction<'_>, from: usize) -> Result<(usize, TypeId), Error> {
         let (mut ty, mut first) = (ty, 0);
         for at in from..inst.operands.len() {
             let (part, offset) = self
@@ -460,7 +467,7 @@ impl Decoder<'_> {
     }
 
     /// Operands or results of an instruction that is not rearranged with others, although its own formula may be.
-    pub(super) fn settled(&mut self, inst: &dr::Instruction, cells: Cells) -> Cells {
+    pub(super) fn settled(&mut self, inst: &Instruction<'_>, cells: Cells) -> Cells {
         if self.is_rearranged(inst) {
             return cells;
         }
@@ -476,7 +483,7 @@ impl Decoder<'_> {
     }
 
     /// Matrices and vectors; a matrix is a row of columns.
-    fn linear(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn linear(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let a_id = id_at(inst, 0)?;
         let a = self.cells(a_id)?;
@@ -543,7 +550,7 @@ impl Decoder<'_> {
     }
 
     /// SPV_KHR_integer_dot_product.
-    fn dot(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    fn dot(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty, to, _) = self.result_vector(inst)?;
         let to = integer_width(to)?;
         let opcode = inst.class.opcode;

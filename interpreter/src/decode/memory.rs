@@ -1,6 +1,6 @@
 //! Pointers, accesses, atomics and barriers.
 
-use rspirv::dr::{self, Operand};
+use rspirv::dr::Operand;
 use rspirv::spirv::{MemoryAccess, Op as Opcode, StorageClass};
 use smallvec::smallvec;
 
@@ -8,6 +8,7 @@ use super::{Cells, Decoder, Def, Pointer, id_at, integer_width, invalid};
 use crate::alu;
 use crate::code::*;
 use crate::outcome::{Error, Why};
+use crate::source::Instruction;
 use crate::types::{Scalar, Type, TypeId};
 
 /// `WorkgroupMemory`, `UniformMemory` and `ImageMemory` of memory semantics (SPIR-V 1.6 §3.25), in the order of [`Orders`].
@@ -64,7 +65,7 @@ impl Decoder<'_> {
     }
 
     /// `OpAccessChain` and its relatives (SPIR-V 1.6 §3.52.8).
-    pub(super) fn access_chain(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn access_chain(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, result_ty) = self.result(inst)?;
         let mut pointer = self.pointer(id_at(inst, 0)?)?;
         if pointer.pointee == u32::MAX {
@@ -107,7 +108,7 @@ impl Decoder<'_> {
 
     /// `OpPtrDiff`: "The result is undefined if Operand 1 and Operand 2 do not both point to (an element in) … the same array" (SPIR-V 1.6 §3.52.8, in short): here
     /// where they are in different objects, or not a whole number of elements apart.
-    pub(super) fn pointer_difference(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn pointer_difference(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let pointers = [self.pointer(id_at(inst, 0)?)?, self.pointer(id_at(inst, 1)?)?];
         if pointers.iter().any(|pointer| pointer.space != Space::Bytes) {
@@ -144,7 +145,7 @@ impl Decoder<'_> {
 
     /// One index.
     fn step(&mut self, pointer: &mut Pointer, index: u32, terms: &mut Terms) -> Result<(), Error> {
-        let constant = self.literal_constant(index).ok();
+        let constant = self.known_integer(index);
         let index_width = {
             let ty = self.value_type(index)?;
             match self.types.scalar(ty) {
@@ -327,7 +328,7 @@ impl Decoder<'_> {
     }
 
     /// Memory operands from a position on (SPIR-V 1.6 §3.26), and where they end.
-    fn memory_operands(&mut self, inst: &dr::Instruction, at: usize) -> Result<(MemoryOperands, usize), Error> {
+    fn memory_operands(&mut self, inst: &Instruction<'_>, at: usize) -> Result<(MemoryOperands, usize), Error> {
         let Some(Operand::MemoryAccess(mask)) = inst.operands.get(at) else {
             return Ok((MemoryOperands::default(), at));
         };
@@ -361,7 +362,7 @@ impl Decoder<'_> {
         }
     }
 
-    pub(super) fn load(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn load(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let pointer = self.pointer(id_at(inst, 0)?)?;
         if matches!(self.types.get(ty), Type::Image(_) | Type::SampledImage(_) | Type::Sampler) {
@@ -384,7 +385,7 @@ impl Decoder<'_> {
         self.define(id, ty, outs)
     }
 
-    pub(super) fn store(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn store(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let pointer = self.pointer(id_at(inst, 0)?)?;
         let values = self.cells(id_at(inst, 1)?)?;
         let (operands, _) = self.memory_operands(inst, 2)?;
@@ -407,7 +408,7 @@ impl Decoder<'_> {
 
     /// `OpCopyMemory`: "If no masks or only one mask is present, it applies to both Source and Target. If two masks are present, the first applies to Target …,
     /// and the second applies to Source" (SPIR-V 1.6 §3.52.8).
-    pub(super) fn copy_memory(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn copy_memory(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (to, from) = (self.pointer(id_at(inst, 0)?)?, self.pointer(id_at(inst, 1)?)?);
         let (of_target, end) = self.memory_operands(inst, 2)?;
         let of_source = if inst.operands.len() > end { self.memory_operands(inst, end)?.0 } else { of_target };
@@ -423,7 +424,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    pub(super) fn array_length(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn array_length(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (id, ty) = self.result(inst)?;
         let pointer = self.pointer(id_at(inst, 0)?)?;
         let member = super::literal_at(inst, 1)?;
@@ -450,7 +451,7 @@ impl Decoder<'_> {
         self.define(id, ty, smallvec![d])
     }
 
-    pub(super) fn atomic(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn atomic(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let opcode = inst.class.opcode;
         let op = atomic_of(opcode).ok_or_else(|| invalid("no atomic"))?;
         let pointer = self.pointer(id_at(inst, 0)?)?;
@@ -501,7 +502,7 @@ impl Decoder<'_> {
     }
 
     /// `OpControlBarrier`, `OpMemoryBarrier` (SPIR-V 1.6 §3.52.20).
-    pub(super) fn barrier(&mut self, inst: &dr::Instruction) -> Result<(), Error> {
+    pub(super) fn barrier(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         if inst.class.opcode == Opcode::MemoryBarrier {
             let scope = self.memory_scope(id_at(inst, 0)?)?;
             let semantics = self.literal_constant(id_at(inst, 1)?)?;

@@ -22,7 +22,7 @@ pub(crate) use instructions::is_group;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rspirv::dr::{self, Operand};
+use rspirv::dr::Operand;
 use rspirv::spirv;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -31,6 +31,7 @@ use crate::code::*;
 use crate::dispatch::PipelineOptions;
 use crate::module::{Binding, Interface, Module, SpecConstant};
 use crate::outcome::Error;
+use crate::source::{Instruction, Source};
 use crate::types::{MatrixLayout, Scalar, TypeId, Types};
 
 pub(crate) use body::GROUP_TAG;
@@ -138,7 +139,7 @@ pub(crate) struct Decoded {
 }
 
 pub(crate) struct Decoder<'a> {
-    module: &'a dr::Module,
+    module: &'a Source,
     options: &'a PipelineOptions,
     pub types: Types,
     pub type_ids: FxHashMap<u32, TypeId>,
@@ -184,7 +185,7 @@ pub(crate) fn invalid(why: impl Into<String>) -> Error {
 }
 
 /// The id of an operand.
-pub(crate) fn id_at(inst: &dr::Instruction, at: usize) -> Result<u32, Error> {
+pub(crate) fn id_at(inst: &Instruction<'_>, at: usize) -> Result<u32, Error> {
     match inst.operands.get(at) {
         Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
         _ => Err(invalid(format!("Op{:?} without operand {at}", inst.class.opcode))),
@@ -192,7 +193,7 @@ pub(crate) fn id_at(inst: &dr::Instruction, at: usize) -> Result<u32, Error> {
 }
 
 /// The literal of an operand.
-pub(crate) fn literal_at(inst: &dr::Instruction, at: usize) -> Result<u32, Error> {
+pub(crate) fn literal_at(inst: &Instruction<'_>, at: usize) -> Result<u32, Error> {
     match inst.operands.get(at) {
         Some(Operand::LiteralBit32(value) | Operand::LiteralExtInstInteger(value)) => Ok(*value),
         _ => Err(invalid(format!("Op{:?} without literal {at}", inst.class.opcode))),
@@ -221,11 +222,11 @@ fn map_with_capacity<K, V>(entries: usize) -> FxHashMap<K, V> {
 }
 
 pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decoded, Error> {
-    let count = module.count;
+    let count = module.source.len();
     if count > MAX_INSTRUCTIONS {
         return Err(Error::Memory(format!("{count} instructions")));
     }
-    let mut decoder = Decoder::new(&module.dr, count, options);
+    let mut decoder = Decoder::new(&module.source, options);
     let read = decoder.globals().and_then(|(entry_id, interface)| {
         decoder.functions(entry_id)?;
         Ok((entry_id, interface))
@@ -248,10 +249,19 @@ pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decod
 }
 
 impl<'a> Decoder<'a> {
-    /// `count`: instructions of the module.
-    fn new(module: &'a dr::Module, count: usize, options: &'a PipelineOptions) -> Decoder<'a> {
-        let names = Names { ids: map_with_capacity(module.debug_names.len()), ..Names::default() };
-        let code = Code { granule: 8, insts: Vec::with_capacity(count), ..Code::default() };
+    fn new(module: &'a Source, options: &'a PipelineOptions) -> Decoder<'a> {
+        let count = module.len();
+        let names = Names { ids: map_with_capacity(module.names.len()), ..Names::default() };
+        // Room for what modules of this length have, so that little is copied while it grows.
+        let code = Code {
+            granule: 8,
+            insts: Vec::with_capacity(count),
+            places: Vec::with_capacity(count),
+            pool: Vec::with_capacity(count),
+            accesses: Vec::with_capacity(count / 4),
+            chains: Vec::with_capacity(count / 8),
+            ..Code::default()
+        };
         Decoder {
             module,
             options,
@@ -262,7 +272,7 @@ impl<'a> Decoder<'a> {
             members: FxHashMap::default(),
             constants: FxHashMap::default(),
             constant_columns: FxHashMap::default(),
-            defs: Ids::new(count),
+            defs: Ids::new(count, module.bound as usize),
             code,
             names,
             function_ids: FxHashMap::default(),
@@ -304,7 +314,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// It may be rearranged with others (Vulkan, "Evaluation of Expressions").
-    pub fn is_rearranged(&self, inst: &dr::Instruction) -> bool {
+    pub fn is_rearranged(&self, inst: &Instruction<'_>) -> bool {
         !inst.result_id.and_then(|id| self.decorations.get(&id)).is_some_and(|d| d.no_contraction)
     }
 
@@ -327,8 +337,8 @@ impl<'a> Decoder<'a> {
         self.imports();
         self.debug();
         self.annotations();
-        for inst in &self.module.types_global_values {
-            self.global(inst)?;
+        for inst in self.module.section(&self.module.globals) {
+            self.global(&inst)?;
         }
         let workgroup_size = self.workgroup_size(entry_id)?;
         let tier = self.options.tier.unwrap_or_else(|| self.declared_tier(entry_id));

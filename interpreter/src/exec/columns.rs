@@ -4,7 +4,21 @@ use std::cell::Cell;
 
 use crate::code::*;
 
+/// Bytes that a thread keeps for the columns of its next run: to get them from the system anew takes as long as a twentieth of a short run.
+const SPARE_MEMORY: usize = 16 << 20;
+
+thread_local! {
+    static SPARE: Cell<Option<Columns>> = const { Cell::new(None) };
+}
+
+/// So many new cells, in memory that is there.
+fn renew<T: Copy + Default>(cells: &mut Vec<Cell<T>>, count: usize) {
+    cells.clear();
+    cells.resize(count, Cell::default());
+}
+
 /// Values of all columns, and their taints.
+#[derive(Default)]
 pub(crate) struct Columns {
     n: usize,
     bits: Vec<Cell<u64>>,
@@ -14,25 +28,22 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Those of a run. Its workgroups use them one after the other: what one leaves is never read by the next, since a value is computed
-    /// before it is used (SPIR-V 1.6 §2.16.1), and what has a value from the beginning gets it anew.
-    pub fn new(columns: usize, n: usize) -> Columns {
-        Columns {
-            n,
-            bits: vec![Cell::new(0); columns * n],
-            taints: vec![Cell::new(0); columns * n],
-            tainted: vec![Cell::new(false); columns],
+    /// Those of a run, in the memory of one before. Its workgroups use them one after the other: what one leaves is never read by the next, since a value is
+    /// computed before it is used (SPIR-V 1.6 §2.16.1), and what has a value from the beginning gets it anew.
+    pub fn take(columns: usize, n: usize) -> Columns {
+        let mut taken = SPARE.take().unwrap_or_default();
+        taken.n = n;
+        renew(&mut taken.bits, columns * n);
+        renew(&mut taken.taints, columns * n);
+        renew(&mut taken.tainted, columns);
+        taken
+    }
+
+    /// The run is over.
+    pub fn give_back(self) {
+        if self.bits.capacity() * (size_of::<u64>() + size_of::<u32>()) <= SPARE_MEMORY {
+            SPARE.set(Some(self));
         }
-    }
-
-    pub fn bytes(&self) -> usize {
-        self.bits.len() * (size_of::<u64>() + size_of::<u32>())
-    }
-
-    /// As new ones.
-    pub fn clear(&self) {
-        self.bits.iter().for_each(|cell| cell.set(0));
-        self.untaint();
     }
 
     /// Nothing is tainted.

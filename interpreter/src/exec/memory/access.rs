@@ -52,7 +52,6 @@ impl Machine<'_> {
     pub(crate) fn chain(&mut self, inst: &Inst, chain: u32) {
         let code = self.code;
         let chain = &code.chains[chain as usize];
-        let bounds = self.reasons.taint(Why::OutOfBounds, inst.place);
         let fixed = match chain.base {
             Base::Cells(first) => Some(u64::from(first)),
             Base::Bytes { object, offset } => Some((u64::from(object) + 1) << OFFSET_BITS | offset),
@@ -61,6 +60,7 @@ impl Machine<'_> {
         if self.plain_chain(inst, chain, fixed) {
             return;
         }
+        let bounds = self.reasons.taint(Why::OutOfBounds, inst.place);
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
             let (mut pointer, mut taint) = match (fixed, chain.base) {
