@@ -26,7 +26,7 @@ mod template;
 mod term;
 mod vector;
 
-use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin};
+use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin, Stage};
 use tangle_program::subgroup::TABLE;
 use tangle_program::tree::Program;
 use tangle_program::types::{Scalar, Type};
@@ -77,15 +77,20 @@ pub(crate) fn case(bytes: &[u8], config: &Config) -> Case {
     };
     let mut weights = Weights::new(config.profile, rows);
     weights.swarm(&mut draw);
-    let density = config.density.unwrap_or_else(|| {
-        draw.weighted(&[(1, Density::Dense), (2, Density::Medium), (6, Density::Sparse), (10, Density::Final)])
-    });
+    let frequencies = if traces(config.stage) { [1, 2, 6, 10] } else { [4, 5, 6, 5] };
+    let density = config.density.unwrap_or_else(|| Density::ALL[draw.index(frequencies.into_iter())]);
     draw.window(LAUNCH.0, LAUNCH.1);
     let entry_point = entry_point::entry_point(&mut draw, config);
     draw.window(DATA.0, DATA.1);
     let data = data::data(&mut draw, &entry_point, !config.resources.is_empty());
     let demotes = config.demote && draw.percent(70);
     Builder { demotes, ..Builder::new(draw, config, weights, density, entry_point, data) }.finish()
+}
+
+/// True if programs of the stage mix what they observe into one word. Elsewhere more is open than the generator knows (helpers that may be
+/// gone, invocations that nobody says who they are with), and one open value hides all that is mixed with it.
+fn traces(stage: Stage) -> bool {
+    stage.has_workgroups()
 }
 
 impl<'a> Builder<'a> {
@@ -140,7 +145,7 @@ impl<'a> Builder<'a> {
         self.draw.window(PRELUDE.0, PRELUDE.1);
         let mut body = Vec::new();
         self.prelude(&mut body);
-        if self.draw.percent(TRACING_PROGRAMS) {
+        if traces(self.config.stage) && self.draw.percent(TRACING_PROGRAMS) {
             self.trace = Some(self.frame.local("trace", Type::UINT, Class::Clean, Role::Private));
         }
         let top = self.draw.range(self.size.top / 2, most_top(&self.size)) as usize;
