@@ -46,6 +46,13 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let mut case = read_case(&args.case)?;
     case.variant = args.variant.clone().unwrap_or(case.variant);
+    let stage = case.entry_point.stage;
+    anyhow::ensure!(
+        case.variant.fits(stage),
+        "variant {}: a module is printed of compute shaders only, and this is a {} shader",
+        case.variant,
+        stage.name()
+    );
     let targets = args.devices.open(Jobs::One)?;
     if args.variants {
         return run_variants(args, &case, &targets);

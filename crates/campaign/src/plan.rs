@@ -249,8 +249,7 @@ impl Plan {
             // Drawn last: the choice of a variant does not change the program.
             let drawn = variant(&mut |below| rng.random_range(0..below));
             case.variant = self.choice.variant.clone().unwrap_or(drawn);
-            if matches!(case.variant, Variant::Printed(_)) && case.entry_point.stage != Stage::Compute {
-                // The printer knows compute shaders.
+            if !case.variant.fits(case.entry_point.stage) {
                 case.variant = Variant::Unoptimised;
             }
             let asked = self.choice.variant.is_some();

@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::entry_point::Stage;
+
 /// How a module is made from a shader, and how the driver is to compile it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -441,6 +443,11 @@ impl Variant {
         matches!(self, Variant::Printed(_))
     }
 
+    /// True if shaders of the stage can be made as this variant: the printer of modules knows compute shaders.
+    pub fn fits(&self, stage: Stage) -> bool {
+        stage == Stage::Compute || !self.is_printed()
+    }
+
     /// True if it loses a workgroup size that specialisation constants give: before SPIR-V 1.6 it stands in a built-in that nothing
     /// mentions, and SPIRV-Tools takes that for a dead constant.
     pub fn loses_workgroup_size(&self) -> bool {
@@ -650,6 +657,14 @@ mod tests {
             assert_eq!(variant.unpromised(), None);
         }
         assert!(RIGHT_BEHIND.iter().all(|(pass, before)| PASSES.contains(pass) && PASSES.contains(before)));
+    }
+
+    #[test]
+    fn modules_are_printed_of_compute_shaders_only() {
+        for variant in Variant::FIXED {
+            assert!(variant.fits(Stage::Compute));
+            assert_eq!(variant.fits(Stage::Fragment), variant != Variant::Printed(Printing::PLAIN), "{variant}");
+        }
     }
 
     #[test]
