@@ -226,6 +226,22 @@ impl Known {
         self.bugs_on(device).find(|bug| effect == Some(bug.effect) && show_one_bug(changes, &bug.passes_without))
     }
 
+    /// The known bug that a minimised case shows, which passes with these changes. Its shape decides, unless that bug says what its
+    /// programs pass without, this one does not, and it does with what another bug says.
+    pub fn by_minimal(
+        &self,
+        device: &DeviceId,
+        signature: &Signature,
+        minimal: &Case,
+        changes: &BTreeSet<Change>,
+    ) -> Option<&Bug> {
+        let contradicts = |bug: &Bug| !bug.passes_without.is_empty() && !show_one_bug(changes, &bug.passes_without);
+        match self.by_case(device, signature, minimal) {
+            Some(bug) if !contradicts(bug) => Some(bug),
+            by_shape => self.by_changes(device, signature, changes).or(by_shape),
+        }
+    }
+
     /// What to avoid on a device.
     pub fn avoid(&self, device: &DeviceId) -> BTreeSet<Combination> {
         self.bugs_on(device).flat_map(|bug| bug.avoid.iter().cloned()).collect()
@@ -419,6 +435,30 @@ mod tests {
             let found = known.by_changes(&device(name), &signature(kind), &changes(change));
             assert_eq!(found.is_some(), is_known, "{name} {} {change}", kind.name());
             assert_eq!(known.bugs_on(&device(name)).count(), usize::from(name == "lvp"));
+        }
+    }
+
+    #[test]
+    fn what_a_program_passes_without_decides_between_bugs_of_one_shape() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/regressions/bool_through_two_loops.json");
+        let minimal = Case::from_json(&fs::read_to_string(&file).expect("it is there")).expect("a case");
+        let shape = |name: &str, more: &str| format!("[[bug]]\nname = '{name}'\ncase = '{}'\n{more}\n", file.display());
+        let barrier = "[[bug]]\nname = 'barrier'\npasses_without = ['subgroupBarrier in a loop']\n";
+        let device = DeviceId { name: "mine".into(), driver: String::new() };
+        let signature = Signature::new(Kind::Value, Detail::Text(String::new()));
+        let unroll = "passes_without = ['[[unroll]] in a loop']";
+        for (own, change, expected) in [
+            (unroll, "[[unroll]] in a loop", "shape"),
+            // It says what its programs pass without, and this one does not.
+            (unroll, "subgroupBarrier in a loop", "barrier"),
+            ("", "subgroupBarrier in a loop", "shape"),
+            // Nobody else says it, either.
+            (unroll, "subgroupBarrier in a switch", "shape"),
+        ] {
+            let known = read(&(shape("shape", own) + barrier)).expect("it is good");
+            let changes = BTreeSet::from([change.parse::<Change>().expect("a change")]);
+            let found = known.by_minimal(&device, &signature, &minimal, &changes).map(|bug| bug.name.as_str());
+            assert_eq!(found, Some(expected), "{own} {change}");
         }
     }
 

@@ -396,10 +396,9 @@ impl Campaign {
     /// Counts a minimised finding as the bug that it shows.
     fn enter_small(&self, small: &Small) {
         let Small { request, case, signature, rate, passes_without } = small;
-        let known = self.target(&request.device).and_then(|target| {
-            let (known, id) = (&self.options.known, target.id());
-            known.by_case(&id, signature, case).or_else(|| known.by_changes(&id, signature, passes_without))
-        });
+        let known = self
+            .target(&request.device)
+            .and_then(|target| self.options.known.by_minimal(&target.id(), signature, case, passes_without));
         let folder = self.relative(&request.folder);
         let representative = Path::new(&folder).join("minimized").display().to_string();
         self.update(|statistics| {
