@@ -64,50 +64,47 @@ impl Builder<'_> {
         let values: Vec<Expr> = vars.iter().map(|&var| Expr::Var(var)).collect();
         if self.draw.percent(self.density.percent(moment)) {
             self.log(values, out);
-        } else if let Some(words) = self.traceable(&values)
+        } else if let Some((trace, words)) = self.traceable(&values)
             && self.draw.percent(TRACED_MOMENTS)
         {
-            self.trace(words, out);
+            self.trace(trace, words, out);
         }
     }
 
     /// Logs values if the budget allows, or traces them.
     pub(crate) fn log(&mut self, values: Vec<Expr>, out: &mut Block) {
         match self.traceable(&values) {
-            Some(words) if self.draw.percent(TRACED_LOGS) => self.trace(words, out),
+            Some((trace, words)) if self.draw.percent(TRACED_LOGS) => self.trace(trace, words, out),
             _ => self.write_log(values, out),
         }
     }
 
-    /// The words of values of which the specifications allow one only, if they can be traced here. None have no words.
-    fn traceable(&self, values: &[Expr]) -> Option<Vec<Expr>> {
-        let is_in_main = self.frame.level == 0;
-        self.trace.filter(|_| is_in_main)?;
+    /// The variable that values are traced in, and their words, if they can be traced here: in `main`, and if the specifications allow one value only of
+    /// each. No values have no words.
+    fn traceable(&self, values: &[Expr]) -> Option<(VarId, Vec<Expr>)> {
+        let trace = self.trace.filter(|_| self.frame.level == 0)?;
         let words = |value: &Expr| match value {
             Expr::Var(var) if self.frame.var(*var).class == Class::Clean => Some(self.as_words(*var)),
             _ => None,
         };
         let words: Vec<Expr> = values.iter().map(words).collect::<Option<Vec<_>>>()?.concat();
         let cost = Cost { words: 0, steps: words.len() as u32 + 1 };
-        (words.len() <= MOST_TRACED && self.frame.affords(cost)).then_some(words)
+        (words.len() <= MOST_TRACED && self.frame.affords(cost)).then_some((trace, words))
     }
 
     /// `trace = trace * 31u + …;` for each word; a number of its own where there is none, so that it shows who was here, and how often.
-    fn trace(&mut self, mut words: Vec<Expr>, out: &mut Block) {
-        let Some(trace) = self.trace else { return };
+    fn trace(&mut self, trace: VarId, mut words: Vec<Expr>, out: &mut Block) {
         if words.is_empty() {
             words.push(uint(self.draw.range(1, 255)));
         }
-        self.mix(trace, words, out);
+        words.into_iter().for_each(|word| self.mix(trace, 31, word, out));
     }
 
-    /// `hash = hash * 31u + …;` for each word.
-    fn mix(&mut self, hash: VarId, words: Vec<Expr>, out: &mut Block) {
-        for word in words {
-            let mixed = bin(BinaryOp::Mul, Expr::Var(hash), uint(31));
-            let assign = self.assign(hash, bin(BinaryOp::Add, mixed, word));
-            out.push(assign);
-        }
+    /// `hash = hash * factor + word;`
+    pub(crate) fn mix(&mut self, hash: VarId, factor: u32, word: Expr, out: &mut Block) {
+        let product = bin(BinaryOp::Mul, Expr::Var(hash), uint(factor));
+        let assign = self.assign(hash, bin(BinaryOp::Add, product, word));
+        out.push(assign);
     }
 
     /// Logs values if the budget allows.
@@ -183,7 +180,6 @@ impl Builder<'_> {
         let Frame { limit, spent, .. } = &mut self.frame;
         limit.words = limit.words.max(spent.words) + FINAL_WORDS;
         limit.steps = limit.steps.max(spent.steps) + FINAL_STEPS;
-        self.trace = None;
         let observed = |class: Class| {
             let vars = self.frame.vars.iter().enumerate();
             let is_seen = move |var: &Var| var.class == class && var.written > 0 && var.role != Role::Hidden;
@@ -203,7 +199,7 @@ impl Builder<'_> {
         });
         let few: Vec<VarId> = few.collect();
         for vars in few.chunks(6) {
-            self.log(vars.iter().map(|&var| Expr::Var(var)).collect(), out);
+            self.write_log(vars.iter().map(|&var| Expr::Var(var)).collect(), out);
         }
     }
 
@@ -211,8 +207,8 @@ impl Builder<'_> {
     fn hash_log(&mut self, vars: &[VarId], out: &mut Block) {
         let hash = self.frame.local("hash", Type::UINT, Class::Clean, Role::Private);
         let words: Vec<Expr> = vars.iter().flat_map(|&var| self.as_words(var)).take(MOST_HASHED).collect();
-        self.mix(hash, words, out);
-        self.log(vec![Expr::Var(hash)], out);
+        words.into_iter().for_each(|word| self.mix(hash, 31, word, out));
+        self.write_log(vec![Expr::Var(hash)], out);
     }
 
     pub(crate) fn as_words(&self, var: VarId) -> Vec<Expr> {

@@ -146,9 +146,8 @@ impl Builder<'_> {
 
     /// `sum = sum * 5u + …;`
     fn mix_in(&mut self, sum: VarId, word: Expr, out: &mut Block) {
-        let product = bin(BinaryOp::Mul, Expr::Var(sum), uint(self.draw.pick(&FACTORS)));
-        let assign = self.assign(sum, bin(BinaryOp::Add, product, word));
-        out.push(assign);
+        let factor = self.draw.pick(&FACTORS);
+        self.mix(sum, factor, word, out);
     }
 
     fn number_in_series(&mut self, scalar: Scalar, sum: VarId, out: &mut Block) {
