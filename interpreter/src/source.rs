@@ -80,7 +80,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Nothing yet, with room for the instructions of a module of so many words, whose ids are below a bound.
+    /// Nothing yet, with the capacity for the instructions of a module of so many words, whose ids are below a bound.
     pub fn new(words: usize, bound: u32) -> Source {
         let (operands, stored) = (Vec::with_capacity(words), Vec::with_capacity(words / 3));
         Source { operands, stored, bound, ..Source::default() }
@@ -94,8 +94,8 @@ impl Source {
     pub fn get(&self, number: u32) -> Instruction<'_> {
         let at = number as usize;
         let Stored { class, result_type, result_id, end, index } = self.stored[at];
-        let first = if at == 0 { 0 } else { self.stored[at - 1].end };
-        Instruction { class, result_type, result_id, operands: &self.operands[first as usize..end as usize], index }
+        let operands = &self.operands[self.first_operand(at)..end as usize];
+        Instruction { class, result_type, result_id, operands, index }
     }
 
     /// Those of a section, or of a block.
@@ -125,12 +125,17 @@ impl Source {
 
     /// The operands that the last instruction has no part in.
     pub fn next_operands(&self) -> &[Operand] {
-        &self.operands[self.stored.last().map_or(0, |last| last.end as usize)..]
+        &self.operands[self.first_operand(self.stored.len())..]
+    }
+
+    /// Where the operands of an instruction begin: where those of the one before end.
+    fn first_operand(&self, at: usize) -> usize {
+        at.checked_sub(1).map_or(0, |before| self.stored[before].end as usize)
     }
 
     /// Forgets them.
     pub fn drop_operands(&mut self) {
-        self.operands.truncate(self.stored.last().map_or(0, |last| last.end as usize));
+        self.operands.truncate(self.first_operand(self.stored.len()));
     }
 
     /// Adds an instruction, whose operands are there already. The order of a module is checked as far as its functions and blocks go (SPIR-V 1.6 §2.4).

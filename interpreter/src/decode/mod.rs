@@ -252,7 +252,7 @@ impl<'a> Decoder<'a> {
     fn new(module: &'a Source, options: &'a PipelineOptions) -> Decoder<'a> {
         let count = module.len();
         let names = Names { ids: map_with_capacity(module.names.len()), ..Names::default() };
-        // Room for what modules of this length have, so that little is copied while it grows.
+        // The capacity that modules of this length need, so that little is copied while they grow.
         let code = Code {
             granule: 8,
             insts: Vec::with_capacity(count),
