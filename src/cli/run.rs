@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 
+use anyhow::Context as _;
+use tangle_analysis::validate::validate;
 use tangle_campaign::everywhere::everywhere;
 use tangle_campaign::finding::{describe, finding};
 use tangle_campaign::isa;
@@ -45,14 +47,10 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let mut case = read_case(&args.case)?;
-    case.variant = args.variant.clone().unwrap_or(case.variant);
-    let stage = case.entry_point.stage;
-    anyhow::ensure!(
-        case.variant.fits(stage),
-        "variant {}: a module is printed of compute shaders only, and this is a {} shader",
-        case.variant,
-        stage.name()
-    );
+    if let Some(variant) = &args.variant {
+        case.variant = variant.clone();
+        validate(&case).with_context(|| format!("variant {variant}"))?;
+    }
     let targets = args.devices.open(Jobs::One)?;
     if args.variants {
         return run_variants(args, &case, &targets);

@@ -24,7 +24,6 @@ use tangle_program::interface::MAX_FLATS;
 use tangle_program::memory::MAX_SHARED_BYTES;
 use tangle_program::resource::MAX_RESOURCES;
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
-use tangle_program::variant::Variant;
 
 use self::checker::Checker;
 use self::invalid::{At, Checked, each, invalid, refuse};
@@ -300,12 +299,11 @@ const MAX_FRAGMENTS: u64 = 1 << 13;
 
 /// The SPIR-V printer knows compute shaders.
 fn variant(case: &Case) -> Checked {
-    match (&case.variant, case.entry_point.stage) {
-        (Variant::Printed(_), stage) if stage != Stage::Compute => {
-            invalid(format!("a printed module is a compute shader, not a {} shader", stage.name()))
-        }
-        _ => Ok(()),
+    let stage = case.entry_point.stage;
+    if !case.variant.fits(stage) {
+        return invalid(format!("a printed module is a compute shader, not a {} shader", stage.name()));
     }
+    Ok(())
 }
 
 fn required_size(entry_point: &EntryPoint, size: u32) -> Checked {
