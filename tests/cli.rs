@@ -1320,8 +1320,10 @@ fn a_campaign_by_time_ends_in_time() {
     let got_through_cases = [1, 8, 64].into_iter().any(|seconds| {
         let begin = std::time::Instant::now();
         let mut command = tangle(["fuzz", "--seed", "1", "--device", "reference", "--time"]);
-        command.arg(format!("{seconds}s")).arg("--out").arg(folder.path());
-        let ran = finish(command).expect(0);
+        command.arg(format!("{seconds}s")).arg("--out").arg(folder.path()).args(["--minimize", "off"]);
+        // How many cases come, and so whether one shows a bug of spirv-opt, is up to the machine.
+        let ran = finish(command);
+        assert!([0, 1].contains(&ran.code()), "{ran}");
         let took = begin.elapsed().as_secs();
         assert!((seconds..seconds + 120).contains(&took), "{took} s");
         assert!(ran.stderr.contains("seed 1, devices reference"), "{ran}");

@@ -15,6 +15,7 @@ use tangle_oracle::faults::workgroup::WorkgroupFault;
 use tangle_oracle::judge::{Observation, Verdict, judge};
 use tangle_oracle::map::SizePromise;
 use tangle_program::case::{Case, Draw, Items, Launch, Stage};
+use tangle_program::map_buffer;
 use tangle_runner::DriverConfig;
 
 const PASSED: i32 = 0;
@@ -269,9 +270,9 @@ const FED: &str = r#"
 #undef main
 int main(int argc, char **argv)
 {
-    static uint32_t map[MAP_LENGTH], logs[ALL * LOG_STRIDE];
+    static uint32_t map[BUFFER_LENGTH], logs[ALL * LOG_STRIDE];
     FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
-    if (file == NULL || fread(map, 4, MAP_LENGTH, file) != MAP_LENGTH || fread(logs, 4, ALL * LOG_STRIDE, file) != ALL * LOG_STRIDE)
+    if (file == NULL || fread(map, 4, BUFFER_LENGTH, file) != BUFFER_LENGTH || fread(logs, 4, ALL * LOG_STRIDE, file) != ALL * LOG_STRIDE)
         return OTHER;
     struct device device = {.subgroup = {.subgroupSize = 8}};
     struct work work = {0};
@@ -296,7 +297,7 @@ fn build_fed(bundle: &Path) -> PathBuf {
 fn fed(program: &Path, case: &Case, seen: &Observation) -> i32 {
     let stride = log_stride(case) as usize;
     let padded = seen.logs.iter().flat_map(|log| log.iter().copied().chain(std::iter::repeat(0)).take(stride));
-    let words = seen.map.iter().copied().chain(padded);
+    let words = map_buffer::pack(&case.entry_point, &seen.map).into_iter().chain(padded);
     let file = program.with_file_name("seen");
     std::fs::write(&file, words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).expect("it can be written");
     Command::new(program).arg(&file).output().expect("it was just built").status.code().unwrap_or(-1)

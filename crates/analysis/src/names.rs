@@ -4,7 +4,7 @@
 //! of the printer; the other words that have a meaning are listed here.
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0`, `FLAT0` and so on. A program must not use them.
-const OWN_NAMES: [&str; 42] = [
+const OWN_NAMES: [&str; 44] = [
     "ADD_CARRY",
     "Arrays",
     "FLOAT_WORD",
@@ -26,6 +26,8 @@ const OWN_NAMES: [&str; 42] = [
     "entry_horizontal",
     "entry_mask",
     "entry_self",
+    "entry_subgroup",
+    "entry_subgroups",
     "entry_token",
     "entry_vertical",
     "execution",

@@ -11,6 +11,7 @@ use tangle_features::{mode_of_tier, needs};
 use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{ARRAYS, CORNERS, INPUTS, LOG, MAP, UNIFORMS};
 use tangle_program::case::{Case, Draw, SpirvVersion, Stage, SubgroupSize};
+use tangle_program::map_buffer;
 use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::resource_classes;
 use tangle_program::resource::ResourceClass;
@@ -236,7 +237,7 @@ fn launch(case: &Case) -> Launch {
     let storage = |binding, init, read_back| Buffer { binding, kind: BufferKind::Storage, init, read_back };
     let log_words = u64::from(log_stride(case)) * invocations as u64;
     let mut buffers = vec![
-        storage(MAP, Init::Zero { words: case.entry_point.map_len() as u64 }, ReadBackMode::Whole),
+        storage(MAP, Init::Zero { words: case.entry_point.packed_map_len() as u64 }, ReadBackMode::Whole),
         storage(LOG, Init::Zero { words: log_words }, ReadBackMode::Slices(log_stride(case))),
     ];
     let arrays = buffer_bytes(&case.program.shared, case.entry_point.groups());
@@ -290,22 +291,24 @@ fn interleaved(inputs: &[Vec<u32>], invocations: usize) -> Vec<u32> {
     words.collect()
 }
 
-/// What was read back, as an executor in this process gives it: the lane map, the logs, and which of their words are open if any are.
-pub fn launch_output(observation: &Observation) -> LaunchOutput {
-    let mut buffers = vec![ReadBack::trimmed(&observation.map, None), ReadBack::of_slices(&observation.logs)];
+/// What was read back of a case, as an executor in this process gives it: the lane map, the logs, and which of their words are open if any are.
+pub fn launch_output(case: &Case, observation: &Observation) -> LaunchOutput {
+    let map = map_buffer::pack(&case.entry_point, &observation.map);
+    let mut buffers = vec![ReadBack::trimmed(&map, None), ReadBack::of_slices(&observation.logs)];
     if !observation.open.is_empty() {
         buffers.push(ReadBack::of_slices(&observation.open));
     }
     LaunchOutput { buffers, ..LaunchOutput::default() }
 }
 
-/// What the oracle looks at; `None` if nothing was read back.
-pub fn observation(launch: &LaunchOutput) -> Option<Observation> {
+/// What the oracle looks at, of a launch of a case; `None` if nothing was read back.
+pub fn observation(case: &Case, launch: &LaunchOutput) -> Option<Observation> {
     let [map, log, open @ ..] = launch.buffers.as_slice() else { return None };
     let mut words = map.slice(0).to_vec();
     words.resize(map.len() as usize, 0);
     let slices = |buffer: &ReadBack| buffer.slices().map(<[u32]>::to_vec).collect();
-    Some(Observation { map: words, logs: slices(log), open: open.first().map(slices).unwrap_or_default() })
+    let map = map_buffer::unpack(&case.entry_point, &words);
+    Some(Observation { map, logs: slices(log), open: open.first().map(slices).unwrap_or_default() })
 }
 
 #[cfg(test)]

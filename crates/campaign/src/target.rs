@@ -170,7 +170,7 @@ impl Conclusion {
         let finish = match outcome {
             Outcome::Completed(Completed { launches, times }) => {
                 let judged = cases.into_iter().zip(&launches).filter_map(|(case, launch)| {
-                    observation(launch).map(|observation| Conclusion::judged(case, capabilities, observation))
+                    observation(case, launch).map(|observation| Conclusion::judged(case, capabilities, observation))
                 });
                 let mut conclusions: Vec<Conclusion> = judged.collect();
                 if conclusions.is_empty() {

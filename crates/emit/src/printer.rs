@@ -1,6 +1,7 @@
 //! What every printer writes with: the text so far, whose language it is, and where each statement stands.
 
 use tangle_program::case::Case;
+use tangle_program::map_buffer;
 use tangle_program::tree::{Expr, Stmt};
 use tangle_program::types::{Kind, Type};
 
@@ -64,11 +65,26 @@ pub(crate) fn indices_of<'e>(
     })
 }
 
-/// The words of a record of the lane map but the last, by the names that the shader has for them: those in every stage, between them the number of the
-/// subgroup and how many there are, where the stage says it, and behind them what the lanes of a quad say of each other.
-pub(crate) fn record_words<'w>(subgroup: &[&'w str], of_quad: &[&'w str]) -> Vec<&'w str> {
-    let mask = ["entry_token", "entry_mask.x", "entry_mask.y", "entry_mask.z", "entry_mask.w"];
-    [&["lane", "subgroup_size"], subgroup, &mask, of_quad].concat()
+/// The words of a record of the lane map ([`map_buffer`]), by the names that the shader has for them: `subgroup` is the word of the number of the subgroup and how
+/// many there are, where workgroups have one, `of_quad` what the lanes of a quad say of each other, in fragment shaders. None for what the shader cannot say.
+pub(crate) fn record_words(written: u32, subgroup: Option<Option<String>>, of_quad: &[&str]) -> Vec<Option<String>> {
+    let mut words = vec![Some(in_halves("lane", "subgroup_size"))];
+    words.extend(subgroup);
+    words.extend([Some(format!("0x{written:X}u + entry_token")), Some("entry_mask.x".into())]);
+    if of_quad.is_empty() {
+        let [z, w] = map_buffer::FOLD;
+        words.push(Some(format!("entry_mask.y + 0x{z:X}u * entry_mask.z + 0x{w:X}u * entry_mask.w")));
+    } else {
+        let upper = ["entry_mask.y", "entry_mask.z", "entry_mask.w"];
+        words.extend(upper.iter().chain(of_quad).map(|&word| Some(word.to_owned())));
+    }
+    words
+}
+
+/// [`map_buffer::halves`] in any of the languages.
+pub(crate) fn in_halves(low: &str, high: &str) -> String {
+    let largest = map_buffer::LARGEST;
+    format!("min({low}, 0x{largest:X}u) | (min({high}, 0x{largest:X}u) << 16u)")
 }
 
 /// Whose GLSL it is. What a case says differently in OpenGL, and where that rests, stands in docs/opengl.md.

@@ -125,7 +125,7 @@ fn stores_to_elements_of_ones_own() {
 /// The lines of main after the prologue, without the closing brace.
 fn body(case: &tangle_program::case::Case) -> Vec<String> {
     let text = glsl(case);
-    let prologue = text.lines().skip_while(|line| !line.contains("map_base + 9u"));
+    let prologue = text.lines().skip_while(|line| !line.contains("map_base + 4u"));
     let lines = prologue.skip(2).take_while(|line| *line != "}");
     lines.map(|line| line.strip_prefix("    ").expect("it is indented").to_owned()).collect()
 }

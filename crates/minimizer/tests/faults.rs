@@ -69,7 +69,7 @@ fn reduce_until(
 /// Lines of the functions, without what every shader begins with.
 fn lines(case: &Case) -> usize {
     let text = glsl(case);
-    let body = text.split("0x74616E67u;\n").nth(1).unwrap_or_default();
+    let body = text.split("entry_mask.w;\n").nth(1).unwrap_or_default();
     body.lines().filter(|line| !line.is_empty() && *line != "}").count()
 }
 

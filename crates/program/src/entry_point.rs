@@ -535,6 +535,15 @@ impl EntryPoint {
         }
     }
 
+    /// Words of a record of the lane map in its buffer, where it is [packed](crate::map_buffer).
+    pub const fn packed_map_words(&self) -> usize {
+        match self.launch {
+            Launch::Workgroups(_) => interface::PACKED_MAP_WORDS,
+            Launch::Draw(_) => interface::PACKED_FRAGMENT_MAP_WORDS,
+            Launch::Items(_) => interface::PACKED_ITEM_MAP_WORDS,
+        }
+    }
+
     /// Words of a record of the lane map.
     pub const fn map_words(&self) -> usize {
         match self.launch {
@@ -570,8 +579,17 @@ impl EntryPoint {
     /// Words of the lane map. Behind the records stands what was found in the payload of a task shader, [so many](EntryPoint::payload_copies) words for each
     /// invocation, and before rasterisation how often each invocation of an item was executed.
     pub fn map_len(&self) -> usize {
+        self.map_len_of(self.map_words())
+    }
+
+    /// Words of the buffer of the lane map.
+    pub fn packed_map_len(&self) -> usize {
+        self.map_len_of(self.packed_map_words())
+    }
+
+    fn map_len_of(&self, record: usize) -> usize {
         let counts = self.items().map_or(0, Items::identities) as usize;
-        self.invocations() as usize * (self.map_words() + self.payload_copies()) + counts
+        self.invocations() as usize * (record + self.payload_copies()) + counts
     }
 
     /// Groups of the launch. Saturates, for launches that are too large to be valid.

@@ -4,7 +4,7 @@
 pub const INPUTS: u32 = 0;
 /// Uniform buffer: words in `uvec4`s (std140).
 pub const UNIFORMS: u32 = 1;
-/// Storage buffer of the lane map: [`MAP_WORDS`] words for each invocation.
+/// Storage buffer of the lane map: [`PACKED_MAP_WORDS`] words for each invocation.
 pub const MAP: u32 = 2;
 /// Storage buffer of the logs: a slice of `tangle_analysis::cost::log_stride` words for each invocation, zero
 /// before the dispatch. An entry is its site and then its values, one word for each component.
@@ -35,6 +35,12 @@ pub const fn neighbour(index: u32, lane: u32, helper: bool) -> u32 {
 /// Words of a record of the lane map of a stage before rasterisation: `gl_SubgroupInvocationID`, `gl_SubgroupSize`, the token (the number of
 /// the subgroup's lowest lane, by broadcast), the four words of `subgroupBallot(true)` at entry, and [`MAP_WRITTEN`].
 pub const ITEM_MAP_WORDS: usize = 8;
+/// Words of a record of each kind in its buffer ([`map_buffer`](crate::map_buffer)).
+pub const PACKED_MAP_WORDS: usize = 5;
+/// See [`PACKED_MAP_WORDS`].
+pub const PACKED_FRAGMENT_MAP_WORDS: usize = 9;
+/// See [`PACKED_MAP_WORDS`].
+pub const PACKED_ITEM_MAP_WORDS: usize = 4;
 /// Storage buffer of the corners of what is drawn ([`Case::vertices`](crate::case::Case::vertices)).
 pub const CORNERS: u32 = 5;
 

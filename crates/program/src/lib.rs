@@ -13,6 +13,7 @@
 //! - [`subgroup`]: the table of subgroup operations; one row says everything about one operation, its meaning included.
 //! - [`entry_point`]: the stage, what starts it, and how an invocation is identified.
 //! - [`case`]: all of it together, and the interface between a printed shader and who runs it; [`json`]: its text.
+//! - [`map_buffer`]: how a shader stores its lane map.
 //! - [`needs`]: what a device must offer to run it.
 //! - [`variant`]: ways from the shader to what the driver compiles.
 
@@ -23,6 +24,7 @@ pub mod float;
 mod format_1;
 pub mod interface;
 pub mod json;
+pub mod map_buffer;
 pub mod memory;
 pub mod needs;
 pub mod ops;

@@ -131,7 +131,7 @@ fn every_amber_script_keeps_to_the_grammar() {
     for (name, case) in cases().into_iter().chain(draws()) {
         let script = text(&exported(&case), "case.amber");
         let read = Amber::read(&script).unwrap_or_else(|problem| panic!("{name}: {problem}\n{script}"));
-        let map = case.entry_point.map_len();
+        let map = case.entry_point.packed_map_len();
         assert_eq!((read.buffers["map"], read.expected["map"]), (map, map), "{name}");
         let lanes = match case.entry_point.draw() {
             Some(_) => 1,

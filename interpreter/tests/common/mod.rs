@@ -14,8 +14,9 @@ use tangle_oracle::map;
 use tangle_oracle::predict::{ExpectedLog, predict};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Spec};
-use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
+use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, UNIFORMS};
 use tangle_program::case::{self, Case, SubgroupSize};
+use tangle_program::map_buffer;
 use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::resource_classes;
 use tangle_program::resource::ResourceClass;
@@ -114,7 +115,7 @@ pub fn dispatch(case: &Case, lane_map: LaneMap) -> Dispatch {
         buffers: vec![
             buffer(INPUTS, bytes_of(&inputs)),
             buffer(UNIFORMS, bytes_of(&uniforms)),
-            buffer(MAP, vec![0; n * MAP_WORDS * 4]),
+            buffer(MAP, vec![0; n * case.entry_point.packed_map_words() * 4]),
             buffer(LOG, vec![0; n * log_stride(case) as usize * 4]),
             buffer(ARRAYS, vec![0; arrays.next_multiple_of(4) as usize]),
         ]
@@ -241,7 +242,12 @@ pub fn expect(case: &Case, size: u32, placement: Placement) -> Result<Expectatio
     let branches = ["&&", "||", " ? "].iter().any(|operator| glsl.contains(operator));
     let fewer = case.tier != case::Tier::Maximal && branches || case.variant.is_optimised();
     let executions = if fewer { Vec::new() } else { executions(case, &tree_map)? };
-    Ok(Expectation { lane_map, map_words: tree_map.words(case), logs: prediction.logs(), executions })
+    Ok(Expectation {
+        lane_map,
+        map_words: map_buffer::pack(&case.entry_point, &tree_map.words(case)),
+        logs: prediction.logs(),
+        executions,
+    })
 }
 
 /// Compares what both oracles say of a case: what both say is determined must be equal, and what the interpreter says is determined must be what every
@@ -322,7 +328,8 @@ pub fn contradicts(case: &Case, outcome: &Outcome, seen: &Observation) -> bool {
         outcome.buffers[buffer].word(4 * at).is_some_and(|determined| determined != word)
     };
     let stride = log_stride(case) as usize;
-    let in_map = seen.map.iter().enumerate().any(|(at, &word)| differs(2, at, word));
+    let map = map_buffer::pack(&case.entry_point, &seen.map);
+    let in_map = map.iter().enumerate().any(|(at, &word)| differs(2, at, word));
     let in_log = |(invocation, words): (usize, &Vec<u32>)| {
         (0..stride).any(|at| differs(3, invocation * stride + at, words.get(at).copied().unwrap_or(0)))
     };

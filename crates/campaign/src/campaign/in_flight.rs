@@ -253,7 +253,7 @@ mod tests {
 
     /// What a correct device gives.
     fn completed(launches: usize) -> Outcome {
-        let seen = launch_output(&DEVICE.observe(&case()).expect("a valid case"));
+        let seen = launch_output(&case(), &DEVICE.observe(&case()).expect("a valid case"));
         Outcome::Completed(Completed { launches: vec![seen; launches], ..Completed::default() })
     }
 
@@ -308,7 +308,7 @@ mod tests {
         let mut observation = DEVICE.observe(&case()).expect("a valid case");
         observation.map.chunks_mut(case().entry_point.map_words()).for_each(|record| record[0] = 0);
         let [right, wrong] =
-            [DEVICE.observe(&case()).expect("a valid case"), observation].map(|seen| launch_output(&seen));
+            [DEVICE.observe(&case()).expect("a valid case"), observation].map(|seen| launch_output(&case(), &seen));
         let job = |launches: &[&LaunchOutput]| {
             let launches = launches.iter().map(|&launch| launch.clone()).collect();
             Outcome::Completed(Completed { launches, ..Completed::default() })

@@ -16,6 +16,7 @@ use tangle_interpreter::faults::Planted;
 use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{LOG, MAP};
 use tangle_program::case::{Case, SubgroupSize};
+use tangle_program::map_buffer;
 use tangle_runner::{BufferKind, Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
 
 use super::traits::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
@@ -96,7 +97,7 @@ impl Interpreter {
             };
             spirv::LaneMap::of(interface, size)
         })?;
-        Ok(observed.iter().map(launch_output).collect())
+        Ok(cases.iter().zip(&observed).map(|(case, observation)| launch_output(case, observation)).collect())
     }
 
     /// What the launches of a job leave, each with its lane map.
@@ -199,7 +200,7 @@ fn observation(launch: &Launch, case: &Case, buffers: &[spirv::BufferState]) -> 
             marks.chunks(stride).map(<[u32]>::to_vec).collect()
         }
     };
-    Ok(Observation { map: seen, logs, open })
+    Ok(Observation { map: map_buffer::unpack(&case.entry_point, &seen), logs, open })
 }
 
 impl Worker for Interpreter {

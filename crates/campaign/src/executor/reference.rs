@@ -110,7 +110,7 @@ fn observe_with<R: Rules + Clone>(case: &Case, map: &LaneMap, fault: Option<R>) 
 impl Worker for Reference {
     fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
         let launches: anyhow::Result<Vec<_>> =
-            task.cases.iter().map(|case| Ok(launch_output(&self.observe(case)?))).collect();
+            task.cases.iter().map(|case| Ok(launch_output(case, &self.observe(case)?))).collect();
         let outcome = match launches {
             Ok(launches) => Outcome::Completed(Completed { launches, ..Completed::default() }),
             Err(error) => Outcome::WorkerLost { reason: error.to_string() },

@@ -400,20 +400,12 @@ impl<'a> Printer<'a> {
             put_line!(self, "cursor = 0u;");
         }
         identity.record.iter().for_each(|line| put_line!(self, "{line}"));
-        put_line!(self, "uint map_base = invocation * {}u;", self.case.entry_point.map_words());
+        put_line!(self, "uint map_base = invocation * {}u;", self.case.entry_point.packed_map_words());
         for (i, word) in identity.words.iter().enumerate() {
-            if self.dialect == Dialect::OpenGlArb && word.starts_with("gl_") {
-                // Nothing says it.
-                continue;
+            if let Some(word) = word {
+                put_line!(self, "map_words[map_base + {i}u] = {word};");
             }
-            put_line!(self, "map_words[map_base + {i}u] = {word};");
         }
-        let written = match self.dialect {
-            Dialect::OpenGlArb => interface::MAP_WRITTEN_ARB,
-            _ => interface::MAP_WRITTEN,
-        };
-        let last = identity.words.len();
-        put_line!(self, "map_words[map_base + {last}u] = 0x{written:X}u;");
         self.arrays_begin();
     }
 

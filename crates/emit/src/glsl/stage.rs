@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use tangle_program::case::{Case, Draw, EntryPoint, Items, Launch, Stage, Workgroups, interface};
+use tangle_program::map_buffer;
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
-use crate::printer::{Dialect, record_words};
+use crate::printer::{Dialect, in_halves, record_words};
 
 /// Lines behind `#version`. The pragma gives shaderc the stage; without one it is compute.
 pub(super) fn header(case: &Case) -> Vec<&'static str> {
@@ -114,8 +115,8 @@ pub(super) struct Identity {
     pub number: Vec<String>,
     /// What the record needs.
     pub record: Vec<String>,
-    /// The words of the record but the last.
-    pub words: Vec<&'static str>,
+    /// The words of the record; none for one that the shader cannot say.
+    pub words: Vec<Option<String>>,
 }
 
 /// How an invocation of the case finds out who it is (docs/rules.md, sections M, H and I).
@@ -127,14 +128,29 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
             ("subgroupBallot(", ")", "subgroupBroadcastFirst")
         }
     };
+    let (written, numbers) = match dialect {
+        Dialect::OpenGlArb => (map_buffer::WRITTEN_ARB, [].as_slice()),
+        _ => (
+            map_buffer::WRITTEN,
+            [("entry_subgroup", "gl_SubgroupID"), ("entry_subgroups", "gl_NumSubgroups")].as_slice(),
+        ),
+    };
     match &case.entry_point.launch {
         Launch::Workgroups(_) => Identity {
             number: vec![format!("invocation = workgroup_index * {size}u + gl_LocalInvocationIndex;")],
-            record: vec![
+            record: [
                 format!("uvec4 entry_mask = {ballot}true{end};"),
                 format!("uint entry_token = {first}(gl_LocalInvocationIndex);"),
-            ],
-            words: record_words(&["gl_SubgroupID", "gl_NumSubgroups"], &[]),
+            ]
+            .into_iter()
+            // The copies take mediump away (rule P14).
+            .chain(numbers.iter().map(|(name, number)| format!("uint {name} = {number};")))
+            .collect(),
+            words: record_words(
+                written,
+                Some((dialect != Dialect::OpenGlArb).then(|| in_halves("entry_subgroup", "entry_subgroups"))),
+                &[],
+            ),
         },
         Launch::Items(items) => Identity {
             // A wrong identity must not lead out of the buffers.
@@ -148,7 +164,7 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
                 ),
                 format!(
                     "execution = min(atomicAdd(map_words[{}u + invocation], 1u), {}u);",
-                    size as usize * case.entry_point.map_words(),
+                    size as usize * case.entry_point.packed_map_words(),
                     Items::EXECUTIONS - 1
                 ),
                 format!("invocation += execution * {}u;", items.identities()),
@@ -159,7 +175,7 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
             ]
             .map(str::to_owned)
             .into(),
-            words: record_words(&[], &[]),
+            words: record_words(written, None, &[]),
         },
         Launch::Draw(draw) => {
             let [columns, rows, _] = draw.grid();
@@ -186,7 +202,7 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
                 ]
                 .map(str::to_owned)
                 .into(),
-                words: record_words(&[], &["entry_horizontal", "entry_vertical", "entry_diagonal"]),
+                words: record_words(written, None, &["entry_horizontal", "entry_vertical", "entry_diagonal"]),
             }
         }
     }
@@ -305,7 +321,7 @@ pub(super) fn frame(case: &Case) -> Frame {
 
 /// Words of the records of the lane map, behind which stands what was found in a payload.
 fn records(case: &Case) -> usize {
-    case.entry_point.invocations() as usize * case.entry_point.map_words()
+    case.entry_point.invocations() as usize * case.entry_point.packed_map_words()
 }
 
 /// The shaders that stand beside that of the case in its pipeline: a task shader needs a mesh shader, a mesh shader that is emitted a task shader, a

@@ -18,6 +18,7 @@ use std::fmt::Write;
 
 use tangle_analysis::cost::log_stride;
 use tangle_program::case::{Case, SpecConstant, interface};
+use tangle_program::map_buffer;
 use tangle_program::memory::Shared;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::resource::ResourceClass;
@@ -257,13 +258,11 @@ impl<'a> Printer<'a> {
         }
         put_line!(self, "uint4 entry_mask = WaveActiveBallot(true);");
         put_line!(self, "uint entry_token = WaveReadLaneFirst(LocalIndex);");
-        put_line!(self, "uint map_base = invocation * {}u;", interface::MAP_WORDS);
+        put_line!(self, "uint map_base = invocation * {}u;", self.case.entry_point.packed_map_words());
         let not_observed = format!("0x{:X}u", interface::NOT_OBSERVED);
-        let record = record_words(&[&not_observed, &not_observed], &[]);
-        for (i, word) in record.iter().enumerate() {
+        for (i, word) in record_words(map_buffer::WRITTEN, Some(Some(not_observed)), &[]).iter().flatten().enumerate() {
             put_line!(self, "map_words[map_base + {i}u] = {word};");
         }
-        put_line!(self, "map_words[map_base + {}u] = 0x{:X}u;", record.len(), interface::MAP_WRITTEN);
         self.arrays_begin();
     }
 }

@@ -20,6 +20,7 @@ use std::ops::Range;
 
 use tangle_analysis::cost::{log_capacity, log_stride};
 use tangle_program::case::{Case, interface};
+use tangle_program::map_buffer;
 use tangle_program::memory::Shared;
 use tangle_program::ops::Intrinsic;
 use tangle_program::subgroup::SubgroupOp;
@@ -29,7 +30,7 @@ use tangle_program::types::{Scalar, Type};
 use crate::glsl::precedence::Context;
 use crate::plan::{Helper, Plan, Uses, plan, structs};
 use crate::printed::Printed;
-use crate::printer::{Dialect, NOTHING, Printer, member_name, put, put_line, record_words};
+use crate::printer::{Dialect, NOTHING, Printer, in_halves, member_name, put, put_line, record_words};
 use body::{Body, is_atomic};
 pub use share::{fitted, lacks};
 use spelling::TypeName;
@@ -351,12 +352,11 @@ impl<'a> Printer<'a> {
         }
         put_line!(self, "let entry_mask = subgroupBallot(true);");
         put_line!(self, "let entry_token = subgroupBroadcastFirst(localIndex);");
-        put_line!(self, "let map_base = invocation * {}u;", interface::MAP_WORDS);
-        let record = record_words(&["subgroupId", "numSubgroups"], &[]);
-        for (i, word) in record.iter().enumerate() {
+        put_line!(self, "let map_base = invocation * {}u;", self.case.entry_point.packed_map_words());
+        let subgroup = in_halves("subgroupId", "numSubgroups");
+        for (i, word) in record_words(map_buffer::WRITTEN, Some(Some(subgroup)), &[]).iter().flatten().enumerate() {
             put_line!(self, "map_words[map_base + {i}u] = {word};");
         }
-        put_line!(self, "map_words[map_base + {}u] = 0x{:X}u;", record.len(), interface::MAP_WRITTEN);
         self.wgsl_arrays_begin();
     }
 

@@ -176,7 +176,7 @@ fn buffers(text: &mut String, source: &Source<'_>) {
     resources(text, source);
     let entry_point = &source.case.entry_point;
     let sizes = [
-        ("map", entry_point.map_len()),
+        ("map", entry_point.packed_map_len()),
         ("log", log_words(source.case)),
         ("arrays", array_words(source.case)),
         // Nobody reads them, but there is no draw without.
@@ -344,20 +344,20 @@ fn expectations(text: &mut String, case: &Case, account: &Account<'_>, expected:
     let words = |words: &[u32]| words.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
     let record = match case.entry_point.launch {
         Launch::Workgroups(_) => {
-            "lane, subgroup size, gl_SubgroupID, gl_NumSubgroups, lowest local index of the subgroup, ballot of all lanes\n\
-             # (4 words), and a mark"
+            "lane and subgroup size, gl_SubgroupID and gl_NumSubgroups (16 bits each), lowest local index of the subgroup\n\
+             # with a mark, and the ballot of all lanes (2 words)"
         }
         Launch::Draw(_) => {
-            "lane, subgroup size, number of the subgroup's lowest fragment, ballot of all lanes (4 words), what the\n\
-             # others of the quad are (3 words), and a mark; nothing where there is no fragment"
+            "lane and subgroup size (16 bits each), number of the subgroup's lowest fragment with a mark, ballot of all lanes\n\
+             # (4 words), and what the others of the quad are (3 words); nothing where there is no fragment"
         }
         Launch::Items(_) => {
-            "lane, subgroup size, number of the subgroup's lowest lane, ballot of all lanes (4 words), and a mark; nothing\n\
-             # where there is no execution; then how many executions there are of each"
+            "lane and subgroup size (16 bits each), number of the subgroup's lowest lane with a mark, ballot of all lanes\n\
+             # (2 words); nothing where there is no execution; then how many executions there are of each"
         }
     };
     let _ = writeln!(text, "\n# The lane map: {record}. All else is expected for just this map.");
-    let record_words = case.entry_point.map_words();
+    let record_words = case.entry_point.packed_map_words();
     for (i, record) in expected.map.chunks(record_words).enumerate() {
         let _ = writeln!(text, "EXPECT map IDX {} EQ {}", i * record_words * 4, words(record));
     }

@@ -1,5 +1,6 @@
 //! The expected lane map and logs as flat tables.
 
+use tangle_program::map_buffer;
 use tangle_program::tree::SiteId;
 
 use tangle_identity::account::Account;
@@ -7,7 +8,7 @@ use tangle_identity::account::Account;
 /// What a device with the same lane map has to write, invocation by invocation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
-    /// The lane map buffer.
+    /// The buffer of the lane map.
     pub map: Vec<u32>,
     /// Where each invocation's words begin in `log`, and where the last ones end.
     pub log_start: Vec<u32>,
@@ -38,7 +39,8 @@ pub(super) struct SiteRow {
 impl Expected {
     /// The tables of an account, for the lane map that it was made on.
     pub fn new(account: &Account<'_>, map: &[u32]) -> Expected {
-        let mut expected = Expected { map: map.to_vec(), ..Expected::default() };
+        let map = map_buffer::pack(&account.case.entry_point, map);
+        let mut expected = Expected { map, ..Expected::default() };
         for lane in account.by_ordinal() {
             expected.log_start.push(expected.log.len() as u32);
             expected.entry_start.push(expected.step_of_entry.len() as u32);

@@ -29,7 +29,7 @@ enum { PASSED = 0, FAILED = 1, OTHER = 2, CANNOT_RUN = 77 };
 
 #if WORKGROUPS
 /* What every invocation writes about itself before any control flow; see the shader. */
-enum { LANE, SUBGROUP_SIZE, SUBGROUP_ID, NUM_SUBGROUPS, TOKEN, BALLOT, WRITTEN = BALLOT + 4, MAP_WORDS };
+enum { LANE, SUBGROUP_SIZE, SUBGROUP_ID, NUM_SUBGROUPS, TOKEN, BALLOT, WRITTEN = BALLOT + 2, MAP_WORDS };
 #endif
 #if FRAGMENTS
 /* What every fragment writes about itself, and about the three others of its quad, before any control flow; see the shader. */
@@ -37,9 +37,8 @@ enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, QUAD = BALLOT + 4, WRITTEN = QUAD + 3
 #endif
 #if ITEMS
 /* What every invocation writes about itself before any control flow; see the shader. */
-enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, WRITTEN = BALLOT + 4, MAP_WORDS };
+enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, WRITTEN = BALLOT + 2, MAP_WORDS };
 #endif
-#define WAS_WRITTEN 0x74616e67u
 #if FRAGMENTS
 #define TOKEN_RULE "subgroupShuffle at entry gives the value of the subgroup's lowest lane that is no helper"
 #else
@@ -49,7 +48,7 @@ enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, WRITTEN = BALLOT + 4, MAP_WORDS };
 #if WORKGROUPS
 #define INVOCATIONS (WORKGROUP_X * WORKGROUP_Y * WORKGROUP_Z) /* in a workgroup */
 #define ALL (INVOCATIONS * GROUPS_X * GROUPS_Y * GROUPS_Z)
-#define MAP_LENGTH (ALL * (MAP_WORDS + PAYLOAD_COPIES))
+#define BEHIND_RECORDS (ALL * PAYLOAD_COPIES)
 #endif
 #if FRAGMENTS
 /*
@@ -58,7 +57,7 @@ enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, WRITTEN = BALLOT + 4, MAP_WORDS };
  */
 #define ALL (COLUMNS * ROWS * TRIANGLES * LAYERS * SAMPLES)
 #define INVOCATIONS ALL
-#define MAP_LENGTH (ALL * MAP_WORDS)
+#define BEHIND_RECORDS 0
 #endif
 #if ITEMS
 /*
@@ -68,8 +67,12 @@ enum { LANE, SUBGROUP_SIZE, TOKEN, BALLOT, WRITTEN = BALLOT + 4, MAP_WORDS };
 #define IDENTITIES (ITEM_SIZE * ITEM_COUNT)
 #define ALL (IDENTITIES * EXECUTIONS)
 #define INVOCATIONS ALL
-#define MAP_LENGTH (ALL * MAP_WORDS + IDENTITIES)
+#define BEHIND_RECORDS IDENTITIES
 #endif
+
+/* Words of the lane map, and of the buffer in which the shader stores it with RECORD_WORDS words for each record. */
+#define MAP_LENGTH (ALL * MAP_WORDS + BEHIND_RECORDS)
+#define BUFFER_LENGTH (ALL * RECORD_WORDS + BEHIND_RECORDS)
 
 /* The buffers, by their bindings. */
 enum {
@@ -131,8 +134,8 @@ static const uint32_t array_types[DESCRIPTOR_ARRAYS + 1];
 static const uint32_t resources[RESOURCES + 1];
 #endif
 
-/* The lane map that the expected values are for: MAP_WORDS words for each invocation. */
-static const uint32_t expected_map[HAS_EXPECTED_VALUES ? MAP_LENGTH : 1];
+/* The buffer of the lane map that the expected values are for: RECORD_WORDS words for each invocation. */
+static const uint32_t expected_map[HAS_EXPECTED_VALUES ? BUFFER_LENGTH : 1];
 
 /*
  * What each invocation has to log: expected_log[log_start[i]] to expected_log[log_start[i + 1] - 1] for invocation i. An entry is
@@ -724,7 +727,7 @@ static void create_buffers(const struct device *device, struct work *work)
     VkBufferUsageFlags storage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
     work->buffers[INPUTS] = create_buffer(device, storage, INPUT_WORDS + 1, inputs);
     work->buffers[UNIFORMS] = create_buffer(device, VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT, UNIFORM_WORDS + 1, uniforms);
-    work->buffers[MAP] = create_buffer(device, storage, MAP_LENGTH, NULL);
+    work->buffers[MAP] = create_buffer(device, storage, BUFFER_LENGTH, NULL);
     work->buffers[LOG] = create_buffer(device, storage, (size_t)ALL * LOG_STRIDE, NULL);
     work->buffers[ARRAYS] = create_buffer(device, storage, ARRAY_WORDS + 1, NULL);
 #if FRAGMENTS
@@ -943,6 +946,28 @@ static void launch(const struct device *device, struct work *work)
 
 static int broken_rules;
 
+/*
+ * The lane map of a buffer. There a record has lane and size in halves of one word, and the numbers of the subgroup and of all subgroups; the token has
+ * TOKEN_OFFSET added to it where a record was written.
+ */
+static void unpack_map(const uint32_t *buffer, uint32_t *map)
+{
+    for (uint32_t *record = map; record < map + ALL * MAP_WORDS; record += MAP_WORDS) {
+        record[LANE] = *buffer & 0xffff;
+        record[SUBGROUP_SIZE] = *buffer++ >> 16;
+#if WORKGROUPS
+        record[SUBGROUP_ID] = *buffer & 0xffff;
+        record[NUM_SUBGROUPS] = *buffer++ >> 16;
+#endif
+        record[WRITTEN] = *buffer != 0;
+        record[TOKEN] = record[WRITTEN] ? *buffer - TOKEN_OFFSET : 0;
+        buffer++;
+        for (uint32_t k = BALLOT; k < WRITTEN; k++)
+            record[k] = *buffer++;
+    }
+    memcpy(map + ALL * MAP_WORDS, buffer, BEHIND_RECORDS * sizeof *map);
+}
+
 /* The name of an invocation, by its place among all. */
 static const char *name_of(uint32_t place)
 {
@@ -1013,7 +1038,7 @@ static uint32_t check_subgroup(const uint32_t *map, uint32_t base, uint32_t toke
     for (uint32_t i = 0; i < INVOCATIONS; i++) {
         const uint32_t *record = map + i * MAP_WORDS;
         uint32_t lane = record[LANE];
-        if (record[TOKEN] != token || record[WRITTEN] != WAS_WRITTEN)
+        if (record[TOKEN] != token || !record[WRITTEN])
             continue;
         if (lane >= record[SUBGROUP_SIZE] || lane >= 128 || (seen[lane / 32] >> lane % 32 & 1) != 0) {
             broken("gl_SubgroupInvocationID is below gl_SubgroupSize and differs between lanes", base + i, lane);
@@ -1028,7 +1053,7 @@ static uint32_t check_subgroup(const uint32_t *map, uint32_t base, uint32_t toke
         broken(TOKEN_RULE, base + lowest, token);
     for (uint32_t i = 0; i < INVOCATIONS; i++) {
         const uint32_t *record = map + i * MAP_WORDS;
-        if (record[TOKEN] != token || record[WRITTEN] != WAS_WRITTEN)
+        if (record[TOKEN] != token || !record[WRITTEN])
             continue;
 #if FRAGMENTS
         /* Helpers may be in it, too, and nobody else. */
@@ -1039,7 +1064,8 @@ static uint32_t check_subgroup(const uint32_t *map, uint32_t base, uint32_t toke
         }
         check_quad(map, i, seen);
 #else
-        int is_right = memcmp(record + BALLOT, seen, sizeof seen) == 0;
+        /* The shader has folded all its words but the first into one. */
+        int is_right = record[BALLOT] == seen[0] && record[BALLOT + 1] == seen[1] + FOLD_Z * seen[2] + FOLD_W * seen[3];
 #endif
         if (!is_right)
             broken("subgroupBallot(true) at entry is the set of the subgroup's lanes", base + i, record[BALLOT]);
@@ -1055,7 +1081,7 @@ static void check_workgroup(const struct device *device, const uint32_t *map, ui
     for (uint32_t i = 0; i < INVOCATIONS; i++) {
         const uint32_t *record = map + i * MAP_WORDS;
         uint32_t size = record[SUBGROUP_SIZE];
-        if (record[WRITTEN] != WAS_WRITTEN) {
+        if (!record[WRITTEN]) {
             broken("every invocation executes the shader", base + i, record[WRITTEN]);
             return;
         }
@@ -1132,7 +1158,7 @@ static void check_records(const struct device *device, const uint32_t *map)
 #endif
     for (uint32_t i = 0; i < ALL; i++) {
         const uint32_t *record = map + i * MAP_WORDS;
-        if (is_executed(map, i) ? record[WRITTEN] != WAS_WRITTEN : memcmp(record, nothing, sizeof nothing) != 0)
+        if (is_executed(map, i) ? !record[WRITTEN] : memcmp(record, nothing, sizeof nothing) != 0)
             broken("exactly the invocations of the draw execute the shader and store", i, record[WRITTEN]);
         else if (is_executed(map, i) && size == 0)
             size = record[SUBGROUP_SIZE];
@@ -1144,7 +1170,7 @@ static void check_records(const struct device *device, const uint32_t *map)
             continue;
         if (!is_allowed_size(device, own) || own != size || (own & (own - 1)) != 0 || own > 128)
             broken("gl_SubgroupSize is the size asked for, one for the whole draw", i, own);
-        if (token >= ALL || map[token * MAP_WORDS + WRITTEN] != WAS_WRITTEN || map[token * MAP_WORDS + TOKEN] != token)
+        if (token >= ALL || !map[token * MAP_WORDS + WRITTEN] || map[token * MAP_WORDS + TOKEN] != token)
             broken(TOKEN_RULE, i, token);
         else if (token == i)
             check_subgroup(map, 0, token);
@@ -1291,26 +1317,35 @@ static int check_relations(const uint32_t *map, const uint32_t *logs)
     return broken == 0;
 }
 
-/* Judges one launch. */
-static int judge(const struct device *device, const struct work *work)
+/* Judges what one launch left in the buffers, with the lane map as it was unpacked. */
+static int judge_map(const struct device *device, const struct work *work, const uint32_t *map)
 {
-    const uint32_t *map = work->buffers[MAP].words, *logs = work->buffers[LOG].words;
+    const uint32_t *buffer = work->buffers[MAP].words, *logs = work->buffers[LOG].words;
     int verdict = check_map(device, map) ? PASSED : FAILED;
     if (!HAS_EXPECTED_VALUES)
         return verdict;
-    if (memcmp(map, expected_map, sizeof expected_map) != 0) {
+    if (memcmp(buffer, expected_map, sizeof expected_map) != 0) {
         uint32_t first = 0;
-        while (first + 1 < ALL && memcmp(map + first * MAP_WORDS, expected_map + first * MAP_WORDS, MAP_WORDS * 4) == 0)
+        while (first + 1 < ALL && memcmp(buffer + first * RECORD_WORDS, expected_map + first * RECORD_WORDS, RECORD_WORDS * 4) == 0)
             first++;
+        uint32_t lanes = expected_map[first * RECORD_WORDS];
         map += first * MAP_WORDS;
-        const uint32_t *expected = expected_map + first * MAP_WORDS;
         printf("The device places invocations in other lanes or subgroups than the ones that the expected values are for:\n"
                "%s is in lane %u of a subgroup of %u, expected lane %u of %u. The values are not compared.\n",
-            name_of(first), (unsigned)map[LANE], (unsigned)map[SUBGROUP_SIZE], (unsigned)expected[LANE],
-            (unsigned)expected[SUBGROUP_SIZE]);
+            name_of(first), (unsigned)map[LANE], (unsigned)map[SUBGROUP_SIZE], (unsigned)(lanes & 0xffff), (unsigned)(lanes >> 16));
         return verdict == PASSED ? CANNOT_RUN : verdict;
     }
     return check_logs(map, logs) && check_relations(map, logs) ? verdict : FAILED;
+}
+
+/* Judges one launch. */
+static int judge(const struct device *device, const struct work *work)
+{
+    uint32_t *map = malloc(MAP_LENGTH * sizeof *map);
+    unpack_map(work->buffers[MAP].words, map);
+    int verdict = judge_map(device, work, map);
+    free(map);
+    return verdict;
 }
 
 /* A driver that crashes, or never ends, fails; where it was is for a debugger to say. */

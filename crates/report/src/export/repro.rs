@@ -9,6 +9,7 @@ use tangle_analysis::cost::log_stride;
 use tangle_features::{Member, Needs, StageFlags, Vulkan};
 use tangle_oracle::relation::{Relation, ShownWord};
 use tangle_program::case::{Case, Items, Launch, Stage, SubgroupSize, Tier, Workgroups};
+use tangle_program::map_buffer;
 use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::resource_classes;
 use tangle_program::resource::ResourceClass;
@@ -194,6 +195,11 @@ fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
         define("BESIDE_WORDS", source.beside.iter().map(|(_, words)| words.len()).sum::<usize>().to_string(), "");
     }
     let counts = entry_point.counts();
+    define("RECORD_WORDS", words(entry_point.packed_map_words() as u32), "that an invocation stores of the lane map");
+    define("TOKEN_OFFSET", format!("{:#x}u", map_buffer::WRITTEN), "");
+    let [z, w] = map_buffer::FOLD;
+    define("FOLD_Z", format!("{z:#x}u"), "factors of the words of a ballot that are added to its second");
+    define("FOLD_W", format!("{w:#x}u"), "");
     match &entry_point.launch {
         Launch::Workgroups(Workgroups { size: [x, y, z], count, .. }) => {
             define("WORKGROUP_X", words(*x), "");
@@ -313,9 +319,9 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
     let starts = |used: &str| format!("{used}[HAS_EXPECTED_VALUES ? ALL + 1 : 1]");
     rows(
         &mut text,
-        "uint32_t expected_map[HAS_EXPECTED_VALUES ? MAP_LENGTH : 1]",
+        "uint32_t expected_map[HAS_EXPECTED_VALUES ? BUFFER_LENGTH : 1]",
         &expected.map,
-        entry_point.map_words(),
+        entry_point.packed_map_words(),
     );
     array(&mut text, &starts("uint32_t log_start"), &expected.log_start);
     array(&mut text, "uint32_t expected_log[EXPECTED_WORDS + 1]", &expected.log);

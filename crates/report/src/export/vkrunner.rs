@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use tangle_analysis::cost::log_stride;
 use tangle_features::Needs;
 use tangle_oracle::relation::ShownWord;
-use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, MAP_WORDS, UNIFORMS};
+use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, UNIFORMS};
 use tangle_program::case::{Case, SpirvVersion, Stage, SubgroupSize};
 use tangle_program::needs::resource_classes;
 
@@ -44,9 +44,10 @@ pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Exp
         let probe = |text: &mut String, binding: u32, at: usize, words: &[u32]| {
             let _ = writeln!(text, "probe ssbo uint {binding} {} == {}", at * 4, list(words));
         };
+        let record_words = source.case.entry_point.packed_map_words();
         text.push_str("\n# The lane map; all else is expected for just this one.\n");
-        for (i, record) in expected.map.chunks(MAP_WORDS).enumerate() {
-            probe(&mut text, MAP, i * MAP_WORDS, record);
+        for (i, record) in expected.map.chunks(record_words).enumerate() {
+            probe(&mut text, MAP, i * record_words, record);
         }
         text.push_str("\n# The logs: a site, its values; what the specification leaves open is not looked at.\n");
         for Run { at, words, heading, .. } in runs_of(account) {
@@ -157,7 +158,6 @@ fn module(text: &mut String, spirv: &[u32]) {
 fn test(text: &mut String, source: &Source<'_>) {
     text.push_str("\n[test]\n");
     let case = source.case;
-    let invocations = case.entry_point.invocations() as usize;
     let inputs = input_words(case);
     if !inputs.is_empty() {
         let _ = writeln!(text, "ssbo {INPUTS} subdata uint 0 {}", list(&inputs));
@@ -169,7 +169,7 @@ fn test(text: &mut String, source: &Source<'_>) {
     if !case.data.push.is_empty() {
         let _ = writeln!(text, "push uint 0 {}", list(&case.data.push));
     }
-    let _ = writeln!(text, "ssbo {MAP} {}", invocations * MAP_WORDS * 4);
+    let _ = writeln!(text, "ssbo {MAP} {}", case.entry_point.packed_map_len() * 4);
     // A buffer is not zero by itself.
     let _ = writeln!(text, "ssbo {LOG} subdata uint 0 {}", list(&vec![0; log_words(case)]));
     if array_words(case) != 0 {

@@ -3,8 +3,9 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::Op;
 use tangle_analysis::cost::log_stride;
-use tangle_program::case::interface;
 use tangle_program::control;
+use tangle_program::map_buffer;
+use tangle_program::ops::Intrinsic;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Builtin, Direction, Expr, VarId};
 use tangle_program::types::{Scalar, Type};
@@ -95,19 +96,35 @@ impl<'a> Body<'_, 'a> {
         let token = Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Builtin(Builtin::LocalIndex)]);
         let (mask, _) = self.eval(&everybody);
         let (token, _) = self.eval(&token);
-        let mut record: Vec<Id> = [Builtin::Lane, Builtin::SubgroupSize, Builtin::SubgroupId, Builtin::NumSubgroups]
-            .map(|builtin| self.builtin(builtin))
-            .into();
-        record.push(token);
-        record.extend((0..4).map(|word| self.extract(mask, Type::UINT, &[word])));
-        record.push(self.uint(interface::MAP_WRITTEN));
-        let words = self.uint(interface::MAP_WORDS as u32);
+        let lanes = self.in_halves(Builtin::Lane, Builtin::SubgroupSize);
+        let subgroups = self.in_halves(Builtin::SubgroupId, Builtin::NumSubgroups);
+        let written = self.uint(map_buffer::WRITTEN);
+        let token = self.ids(Op::IAdd, Type::UINT, [token, written]);
+        let [x, y, z, w] = [0, 1, 2, 3].map(|word| self.extract(mask, Type::UINT, &[word]));
+        let upper = [z, w].into_iter().zip(map_buffer::FOLD).fold(y, |sum, (word, factor)| {
+            let factor = self.uint(factor);
+            let product = self.ids(Op::IMul, Type::UINT, [word, factor]);
+            self.ids(Op::IAdd, Type::UINT, [sum, product])
+        });
+        let record = [lanes, subgroups, token, x, upper];
+        let words = self.uint(case.entry_point.packed_map_words() as u32);
         let base = self.ids(Op::IMul, Type::UINT, [invocation, words]);
         let map = self.module.global(Global::Map);
         for (number, word) in (0..).zip(record) {
             self.store_word(map, base, number, word);
         }
         self.arrays_begin();
+    }
+
+    /// [`map_buffer::halves`] of two numbers.
+    fn in_halves(&mut self, low: Builtin, high: Builtin) -> Id {
+        let [low, high] = [low, high].map(|number| {
+            let largest = Expr::Uint(map_buffer::LARGEST);
+            self.eval(&Expr::Intrinsic(Intrinsic::Min, vec![Expr::Builtin(number), largest])).0
+        });
+        let bits = self.uint(16);
+        let high = self.ids(Op::ShiftLeftLogical, Type::UINT, [high, bits]);
+        self.ids(Op::BitwiseOr, Type::UINT, [low, high])
     }
 
     /// `buffer[base + number] = word`
