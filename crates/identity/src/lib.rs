@@ -29,6 +29,7 @@ pub mod rule;
 pub mod signature;
 pub mod skeleton;
 pub mod stage;
+pub mod status;
 pub mod switches;
 pub mod trace;
 
@@ -39,3 +40,4 @@ pub use known::{DeviceId, Known};
 pub use place::CrashPlace;
 pub use signature::{Detail, Kind, Signature};
 pub use skeleton::{Skeleton, operators, skeleton};
+pub use status::Status;

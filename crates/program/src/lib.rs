@@ -15,6 +15,7 @@
 //! - [`case`]: all of it together, and the interface between a printed shader and who runs it; [`json`]: its text.
 //! - [`needs`]: what a device must offer to run it.
 //! - [`variant`]: ways from the shader to what the driver compiles.
+//! - [`text`]: names and sentences as people read them.
 
 pub mod case;
 pub mod control;
@@ -29,6 +30,7 @@ pub mod ops;
 pub mod resource;
 pub mod rule;
 pub mod subgroup;
+pub mod text;
 pub mod tree;
 pub mod types;
 pub mod variant;
