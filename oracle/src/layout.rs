@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tangle_program::case::{EntryPoint, GroupId, InvocationId, SpirvVersion, SubgroupSize};
 use tangle_program::rule::RuleNumber;
-use tangle_program::subgroup::Severity;
+use tangle_program::subgroup::{Severity, is_subgroup_size};
 
 use crate::mask::Mask;
 
@@ -39,7 +39,7 @@ impl SizePromise {
             }
             SubgroupSize::Default | SubgroupSize::Varying => (self.min..=self.max).contains(&size),
         };
-        allowed && size.is_power_of_two() && size <= 128
+        allowed && is_subgroup_size(size)
     }
 }
 

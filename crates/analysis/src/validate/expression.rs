@@ -5,14 +5,14 @@ use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::memory::Shared;
 use tangle_program::needs;
 use tangle_program::ops::{self, BinaryOp, Intrinsic};
-use tangle_program::subgroup::{Param, SubgroupOp};
+use tangle_program::subgroup::{MAX_SUBGROUP_SIZE, Param, SubgroupOp, is_subgroup_size};
 use tangle_program::tree::Resource;
 use tangle_program::tree::{Builtin, Expr, Function, Load, SubgroupCall};
 use tangle_program::types::{Kind, Scalar, Type};
 
 use super::checker::{Checker, Enclosing};
 use super::invalid::{At, Checked, Invalid, invalid, refuse};
-use crate::bounds::{Interval, MAX_SUBGROUP_SIZE};
+use crate::bounds::Interval;
 use crate::info::ExprInfo;
 use crate::uniform::Uniformity;
 
@@ -235,7 +235,7 @@ fn cluster(call: &SubgroupCall) -> Checked {
     match call.cluster {
         None if info.clustered => invalid(format!("{} needs a cluster size", info.name)),
         Some(_) if !info.clustered => invalid(format!("{} has no cluster size", info.name)),
-        Some(n) if !n.is_power_of_two() || n > MAX_SUBGROUP_SIZE => {
+        Some(n) if !is_subgroup_size(n) => {
             invalid(format!("a cluster size of {n}: must be a power of two up to {MAX_SUBGROUP_SIZE}"))
         }
         _ => Ok(()),

@@ -23,11 +23,11 @@ use tangle_program::case::{
 use tangle_program::interface::MAX_FLATS;
 use tangle_program::memory::MAX_SHARED_BYTES;
 use tangle_program::resource::MAX_RESOURCES;
+use tangle_program::subgroup::{MAX_SUBGROUP_SIZE, is_subgroup_size};
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
 
 use self::checker::Checker;
 use self::invalid::{At, Checked, each, invalid, refuse};
-use crate::bounds::MAX_SUBGROUP_SIZE;
 use crate::cost::{MAX_LOG_WORDS, MAX_LONG_ITERATIONS, MAX_STEPS, cost, log_stride};
 use crate::undefined::MayBeUndefined;
 use crate::uniform::Tangles;
@@ -307,7 +307,7 @@ fn variant(case: &Case) -> Checked {
 }
 
 fn required_size(entry_point: &EntryPoint, size: u32) -> Checked {
-    if !size.is_power_of_two() || size > MAX_SUBGROUP_SIZE {
+    if !is_subgroup_size(size) {
         refuse!("a required subgroup size of {size}: must be a power of two up to {MAX_SUBGROUP_SIZE}");
     }
     // VUID-VkPipelineShaderStageCreateInfo-pNext-02757

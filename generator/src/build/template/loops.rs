@@ -1,10 +1,9 @@
 //! Loops: lanes that leave one after another, values that they take with them.
 
-use tangle_analysis::bounds::MAX_SUBGROUP_SIZE;
 use tangle_program::case::SubgroupSize;
 use tangle_program::control::LoopControl;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::subgroup::{Fold, SubgroupOp};
+use tangle_program::subgroup::{Fold, MAX_SUBGROUP_SIZE, SubgroupOp};
 use tangle_program::tree::{Arm, Block, Expr, Label, Stmt, Test, VarId};
 use tangle_program::types::{Scalar, Type};
 
