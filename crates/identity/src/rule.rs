@@ -10,6 +10,7 @@ use tangle_program::needs::resource_classes;
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::rule::RuleNumber;
 use tangle_program::subgroup::OpInfo;
+use tangle_program::text::capital;
 use tangle_program::tree::{Expr, Program, walk_block};
 use tangle_program::types::Scalar;
 
@@ -315,11 +316,6 @@ fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
         }
     };
     vec![Rule { numbers: vec![rule.number()], ..broken }]
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// The rule of the lane map, with its source.

@@ -5,13 +5,14 @@ use std::fmt::{Display, Write as _};
 
 use tangle_features::Needs;
 use tangle_program::case::Case;
+use tangle_program::text::capital;
 use tangle_program::variant::{Compiled, Printing, Variant};
 
 use super::source::{FILES, Source, row};
 use super::{amber, environment, vkrunner};
 use crate::difference::difference;
 use crate::subject::{Analysis, Basis, Elsewhere, Subject};
-use crate::text::{capital, fenced};
+use crate::text::{fenced, shell_word};
 use crate::wrong_step::{LEGEND, LaneResult, LaneRow, WrongStep, lane_list, short_program};
 use tangle_identity::rule::Rule;
 
@@ -276,7 +277,7 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
     }
     let mut commands = String::from("cc repro.c -lvulkan -o repro\n./repro");
     if let Some(device) = page.analysis.subject.device.as_ref().filter(|_| page.analysis.subject.signature.is_some()) {
-        let _ = write!(commands, " {}", quoted(environment::device_name(device)));
+        let _ = write!(commands, " {}", shell_word(environment::device_name(device)));
     }
     paragraph(text, fenced(&commands, "sh"));
     paragraph(
@@ -307,11 +308,6 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
         paragraph(text, "Or with other tools:");
         paragraph(text, fenced(&others.join("\n"), "sh"));
     }
-}
-
-/// A word for the shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn environment_block(text: &mut String, subject: &Subject) {
@@ -425,11 +421,6 @@ fn limits(source: &Source<'_>, needs: &Needs) -> [(&'static str, Vec<String>); 2
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_quoted_for_the_shell() {
-        assert_eq!(quoted("it's (LLVM)"), r"'it'\''s (LLVM)'");
-    }
 
     #[test]
     fn versions_of_the_same_driver_are_kept_apart() {

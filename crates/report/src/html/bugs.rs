@@ -8,7 +8,8 @@ use super::campaign::linked;
 use super::{Html, address, finding, page};
 use crate::campaign::Campaign;
 use crate::subject::Analysis;
-use crate::text::{capital, thousands};
+use crate::text::thousands;
+use tangle_program::text::capital;
 
 /// The file of a bug's page.
 pub fn file_name(id: &str) -> String {

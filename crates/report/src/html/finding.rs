@@ -2,6 +2,7 @@
 
 use tangle_oracle::map::MapFault;
 use tangle_program::case::{Case, DerivativeGroup, GroupId, Launch, SubgroupSize, Workgroups};
+use tangle_program::text::capital;
 
 use super::framebuffer::framebuffer;
 use super::lanes::picture;
@@ -10,7 +11,6 @@ use super::{Html, page};
 use crate::difference::difference;
 use crate::export::properties;
 use crate::subject::{Analysis, Elsewhere, Subject};
-use crate::text::capital;
 use crate::wrong_step::{LaneResult, LaneRow, WrongStep, is_expected, lane_list, mark};
 use tangle_identity::flow;
 use tangle_identity::rule::Rule;
