@@ -313,8 +313,8 @@ fn pages_pass_with_the_changes_that_they_name() {
     assert!(pages.len() > 2);
     let mut seen = BTreeSet::new();
     let look = |target: &Target| {
-        let driver = target.info["driver_name"].as_str().unwrap_or_default().trim();
-        for (record, case) in pages.iter().filter(|(record, _)| record.is_about(&target.name, driver)) {
+        let driver = target.driver_id().name;
+        for (record, case) in pages.iter().filter(|(record, _)| record.is_about(&target.name, &driver)) {
             let signature = target.run_dressed(&Prep::of(case.clone())).signature(case);
             let has_effect = |signature: &Signature| Effect::of(signature.kind) == Some(record.effect);
             let Some(signature) = signature.filter(has_effect) else { continue };

@@ -17,7 +17,7 @@ use tangle_campaign::target::Target;
 use tangle_files::{create_folder, write_atomically};
 use tangle_identity::book::{Book, Event, OPTIMISER, Record, Seen, SeenVersion, State, version_numbers};
 use tangle_identity::duplicates::{Relation, compare};
-use tangle_identity::{BugId, DeviceId, Known, Signature};
+use tangle_identity::{BugId, DeviceId, DriverId, Known, Signature};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::Severity;
 use tangle_program::text::slug;
@@ -260,12 +260,13 @@ fn add(args: &AddArgs) -> anyhow::Result<Found> {
     if let Some(bug) = known.by_case(&device, &finding.signature, &finding.case) {
         anyhow::ensure!(args.again, "the book has it: {} (--again adds it nevertheless)", bug.name);
     }
-    let member = |name: &str| finding.device_info[name].as_str().unwrap_or_default().trim().to_owned();
     let variant = &finding.case.variant;
-    let (driver, version) = match member("driver_name") {
+    let DriverId { name: driver, version } = match DriverId::of(&finding.device_info) {
         // Modules are executed by tangle itself: the minimiser has tried the front end's.
-        none if none.is_empty() && variant.is_optimised() => (OPTIMISER.to_owned(), toolchain::optimiser_version()),
-        driver => (driver, member("driver_info")),
+        none if none.name.is_empty() && variant.is_optimised() => {
+            DriverId { name: OPTIMISER.to_owned(), version: toolchain::optimiser_version() }
+        }
+        driver => driver,
     };
     let shape = BugId::of(&finding.signature, &finding.case).to_string();
     // Other devices that are part of tangle have no driver.
@@ -417,8 +418,8 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
         let record = &book.records[at];
         let Some(case) = wanted(record).then(|| case_of(&book, record)).transpose()?.flatten() else { continue };
         // Older versions have other bugs besides: the newest says most.
-        let driver = |target: &Target| target.info["driver_name"].as_str().unwrap_or_default().trim().to_owned();
-        let version = |target: &Target| version_numbers(target.info["driver_info"].as_str().unwrap_or_default());
+        let driver = |target: &Target| target.driver_id().name;
+        let version = |target: &Target| version_numbers(&target.driver_id().version);
         let mut about: Vec<&Target> =
             targets.iter().filter(|target| record.is_about(&target.name, &driver(target))).collect();
         about.sort_by_key(|target| std::cmp::Reverse(version(target)));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tangle_campaign::target::Finish;
-use tangle_identity::Kind;
+use tangle_identity::{DriverId, Kind};
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::SubgroupSize;
 use tangle_program::subgroup::parse_subgroup_size;
@@ -100,8 +100,7 @@ fn others(args: &Args, subject: &Subject) -> anyhow::Result<Vec<Elsewhere>> {
             (Finish::Compiled, _) => (is_about_compiler.then_some(true), "compiles it (and runs nothing)".into()),
             _ => (Some(true), "pass".into()),
         };
-        let [driver, version] =
-            ["driver_name", "driver_info"].map(|name| target.info[name].as_str().unwrap_or_default().to_owned());
+        let DriverId { name: driver, version } = target.driver_id();
         rows.push(Elsewhere { device: target.name.clone(), driver, version, result, is_right });
     }
     Ok(rows)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
 
 use tangle_identity::book::version_numbers as numbers;
-use tangle_identity::{Kind, Status};
+use tangle_identity::{DriverId, Kind, Status};
 use tangle_program::case::Case;
 use tangle_report::matrix::{Matrix, MatrixCell, MatrixDevice, MatrixRow, Meaning};
 
@@ -63,8 +63,8 @@ struct Version {
 
 impl Version {
     fn of(target: &Target) -> Version {
-        let member = |member: &str| target.info[member].as_str().unwrap_or_default().trim().to_owned();
-        Version { driver: member("driver_name"), numbers: numbers(&member("driver_info")) }
+        let DriverId { name, version } = target.driver_id();
+        Version { driver: name, numbers: numbers(&version) }
     }
 
     fn number(&self) -> String {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tangle_analysis::validate::validate;
 use tangle_identity::failure::{ToolFault, ToolStep};
 use tangle_identity::known::Effect;
-use tangle_identity::{Detail, DeviceId, Kind, Signature, Status};
+use tangle_identity::{Detail, DeviceId, DriverId, Kind, Signature, Status};
 use tangle_oracle::judge::{Judgement, Mismatch, Observation, Verdict, judge};
 use tangle_program::case::{Case, SubgroupSize, Tier};
 use tangle_program::variant::Variant;
@@ -313,6 +313,11 @@ impl Target {
     /// What entries of known bugs name a device by.
     pub fn id(&self) -> DeviceId {
         DeviceId::new(&self.name, &self.info)
+    }
+
+    /// Name and version of its driver.
+    pub fn driver_id(&self) -> DriverId {
+        DriverId::of(&self.info)
     }
 
     /// What the device lacks for a case; empty if it can run it.

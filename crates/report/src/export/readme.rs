@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
 use tangle_features::Needs;
+use tangle_identity::DriverId;
 use tangle_program::case::Case;
 use tangle_program::text::capital;
 use tangle_program::variant::{Compiled, Printing, Variant};
@@ -336,10 +337,13 @@ fn other_devices(text: &mut String, subject: &Subject) {
 
 /// Which versions of the device's own driver are wrong, and which are right; `None` if no other than its own was tried.
 fn versions(info: &serde_json::Value, others: &[Elsewhere]) -> Option<String> {
-    let (driver, own) = (info["driver_name"].as_str()?, info["driver_info"].as_str()?);
+    let DriverId { name: driver, version: own } = DriverId::of(info);
+    if driver.is_empty() || own.is_empty() {
+        return None;
+    }
     let family = || others.iter().filter(|other| other.driver == driver);
     let of = |is_right| family().filter(move |other| other.is_right == Some(is_right)).map(|o| o.version.as_str());
-    let wrong: BTreeSet<&str> = of(false).chain([own]).collect();
+    let wrong: BTreeSet<&str> = of(false).chain([own.as_str()]).collect();
     let right: BTreeSet<&str> = of(true).filter(|version| !wrong.contains(version)).collect();
     let listed = |versions: &BTreeSet<&str>| versions.iter().copied().collect::<Vec<_>>().join("; ");
     if wrong.len() + right.len() < 2 {
