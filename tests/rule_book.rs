@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::common::*;
 use regex::Regex;
+use tangle_identity::quotation::QUOTATIONS;
 use tangle_oracle::map::MapRule;
 use tangle_oracle::observed::TangleRule;
 use tangle_program::subgroup::TABLE;
@@ -79,6 +80,25 @@ fn every_rule_that_a_report_names_is_in_the_book() {
     let named: Vec<String> = pair.captures_iter(&source).map(|found| format!("{}{}", &found[1], &found[2])).collect();
     assert!(named.len() > 8, "{named:?}");
     named.iter().for_each(|number| assert!(rules.contains(number), "{number} is not in docs/rules.md"));
+}
+
+/// A text on one line, without what the sources of a specification have for markup, and with plain apostrophes.
+fn folded(text: &str) -> String {
+    let plain = text.replace('’', "'");
+    let link = Regex::new(r"<<[^,>]*,\s*([^>]*)>>").expect("a pattern");
+    let plain = link.replace_all(&plain, "$1");
+    let plain = Regex::new(r"\b(?:code|pname|ename):").expect("a pattern").replace_all(&plain, "");
+    let plain = Regex::new(r"\b(must|may|should|can|required):").expect("a pattern").replace_all(&plain, "$1");
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_sentence_that_a_report_quotes_is_in_the_book() {
+    let book = folded(&read(&root().join("docs/rules.md")));
+    for quotation in QUOTATIONS {
+        assert!(book.contains(&folded(quotation.text)), "docs/rules.md does not quote {quotation:?}");
+    }
+    assert_eq!(folded("a <<b-c, d\n  e>> must: not’s code:X"), "a d e must not's X");
 }
 
 /// Pages of other projects, which are named with their project.

@@ -26,6 +26,7 @@ pub mod known;
 pub mod normal_form;
 pub mod pattern;
 pub mod place;
+pub mod quotation;
 pub mod rule;
 pub mod signature;
 pub mod skeleton;
