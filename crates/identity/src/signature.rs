@@ -565,6 +565,7 @@ fn place(case: &Case, site: SiteId) -> Surroundings {
 
 /// The construct around a site, if it is in a block in `around`.
 fn find_site(block: &[Stmt], site: SiteId, around: Surroundings) -> Option<Surroundings> {
+    let within = |stmt: &Stmt, around| stmt.nested_blocks().find_map(|inner| find_site(inner, site, around));
     let mut is_after_loop = false;
     for stmt in block {
         let found = match stmt {
@@ -574,11 +575,10 @@ fn find_site(block: &[Stmt], site: SiteId, around: Surroundings) -> Option<Surro
             Stmt::If { then, otherwise, .. } => {
                 find_site(then, site, Surroundings::Then).or_else(|| find_site(otherwise, site, Surroundings::Else))
             }
-            _ => {
-                let inside =
-                    if matches!(stmt, Stmt::Switch { .. }) { Surroundings::Switch } else { Surroundings::Loop };
-                stmt.nested_blocks().find_map(|inner| find_site(inner, site, inside))
-            }
+            Stmt::Switch { .. } => within(stmt, Surroundings::Switch),
+            Stmt::Loop(_) => within(stmt, Surroundings::Loop),
+            // What is no construct of control flow puts nothing around it.
+            _ => within(stmt, around),
         };
         if found.is_some() {
             return found;

@@ -14,6 +14,7 @@ use tangle_program::tree::{
 use tangle_program::types::{Scalar, Type};
 
 use super::spelling::{self, Wave, is_selectable};
+use crate::unlisted::unlisted;
 
 /// What WGSL lacks for a case, in words; empty if it can say all.
 pub fn lacks(case: &Case) -> Vec<String> {
@@ -98,8 +99,7 @@ fn lacking_of_statement(stmt: &Stmt) -> Option<String> {
         | Stmt::SetElement { .. }
         | Stmt::Store { .. }
         | Stmt::Atomic(_) => None,
-        // And what is not listed.
-        _ => Some("discard".into()),
+        _ => Some(unlisted(stmt)),
     }
 }
 
