@@ -20,7 +20,7 @@ use tangle_identity::duplicates::{Relation, compare};
 use tangle_identity::{BugId, DeviceId, DriverId, Known, Signature};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::Severity;
-use tangle_program::text::slug;
+use tangle_program::text::{slug, spaced};
 use tangle_report::SavedFinding;
 use tangle_report::export::bundle;
 use tangle_report::html::bugs::{bug, file_name, index};
@@ -325,7 +325,7 @@ fn set(args: &SetArgs) -> anyhow::Result<Found> {
     }
     if let Some(state) = args.state {
         record.state = state;
-        changes.push(state.name().replace('_', " "));
+        changes.push(spaced(state.name()));
     }
     anyhow::ensure!(!changes.is_empty(), "nothing to set: --state, --tracker or --duplicate-of");
     record.history.extend(changes.into_iter().map(|what| Event { date: today(), what }));

@@ -15,7 +15,6 @@ use tangle_program::variant::Variant;
 use crate::account::Account;
 use crate::failure::{Crash, Doing, DriverError, ToolFault, ToolStep};
 use crate::place::CrashPlace;
-use crate::skeleton::category_name;
 use crate::trace::after_loop;
 
 /// What kind of thing went wrong.
@@ -366,7 +365,7 @@ impl fmt::Display for Detail {
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Shown::Operation(category) => category_name(*category),
+            Shown::Operation(category) => category.title(),
             Shown::Variable => "variable",
             Shown::Computed => "computed value",
         })

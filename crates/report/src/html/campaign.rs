@@ -6,6 +6,7 @@ use tangle_generator::stats::Construct;
 use tangle_identity::Status;
 use tangle_oracle::coverage::Coverage;
 use tangle_program::subgroup::TABLE;
+use tangle_program::text::spaced;
 
 use super::curves::{self, Curve};
 use super::{Html, coverage, page};
@@ -166,7 +167,7 @@ fn findings(html: &mut Html, campaign: &Campaign) {
     html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>kind</th><th>signature</th><th class=\"n\">cases</th>");
     html.raw("<th class=\"what\">devices</th><th class=\"what\">saved</th></tr></thead>\n<tbody>\n");
     for (nth, group) in groups.iter().enumerate() {
-        html.raw("<tr>").element("td", &[("class", &"bad")], group.signature.kind.name().replace('_', " "));
+        html.raw("<tr>").element("td", &[("class", &"bad")], spaced(group.signature.kind.name()));
         html.raw("<td class=\"what\">").text(&group.signature.detail);
         if let Some((_, saved)) = campaign.smallest(&group.seen).filter(|_| nth < REPORTS) {
             details(html, "one of them", &saved.report);
