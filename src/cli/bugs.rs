@@ -464,7 +464,7 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
             }
         }
         if !shows {
-            say_stderr!("note: {} shows on no device at hand", book.records[at].id);
+            say_stderr!("note: {} does not occur on any of these devices", book.records[at].id);
         }
     }
     say!("{entered} results")?;

@@ -320,7 +320,7 @@ const fn is_false(value: &bool) -> bool {
 
 impl From<Wire> for Signature {
     fn from(Wire { kind, detail, facts, debug_settings }: Wire) -> Signature {
-        let detail = facts.unwrap_or_else(|| Detail::Text(Doing::in_todays_words(detail)));
+        let detail = facts.unwrap_or_else(|| Detail::Text(Doing::with_current_steps(detail)));
         // Older formats call errors of OpenGL so, too: the function says of which interface it is.
         let is_opengl = |error: &DriverError| error.call.starts_with("gl") || error.call.starts_with("egl");
         let kind = match (&detail, kind) {

@@ -25,7 +25,7 @@ pub struct Statistics {
     pub devices: BTreeMap<String, DeviceEntry>,
     /// Everything that was found, by device and signature.
     pub findings: Vec<SignatureEntry>,
-    /// Failures that came once, and not when the case ran again with nothing beside it: no findings.
+    /// Failures that occurred once, and not when the case ran again with nothing beside it: no findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flakes: Vec<SignatureEntry>,
     /// Panics of tangle itself.
@@ -451,7 +451,7 @@ impl Statistics {
         entry_of(&mut self.findings, device, signature, index)
     }
 
-    /// The entry for the signature of failures that came once, new or not.
+    /// The entry for the signature of failures that occurred once, new or not.
     pub fn flake(&mut self, device: &str, signature: &Signature, index: u64) -> &mut SignatureEntry {
         entry_of(&mut self.flakes, device, signature, index)
     }

@@ -73,7 +73,7 @@ pub struct Completion {
     pub outcome: Outcome,
 }
 
-/// How a device has fared since it was opened.
+/// Jobs, time and failures of a device since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceStats {
     /// Jobs that have an outcome.

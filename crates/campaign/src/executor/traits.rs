@@ -63,7 +63,7 @@ pub trait Worker: Sync {
         Duration::ZERO
     }
 
-    /// How it has fared.
+    /// Its jobs, their time and their failures since it was opened.
     fn stats(&self) -> DeviceStats {
         DeviceStats::default()
     }

@@ -184,14 +184,14 @@ fn findings(html: &mut Html, campaign: &Campaign) {
     html.raw("</tbody></table></div>\n</section>\n");
 }
 
-/// Failures that came once.
+/// Failures that occurred once.
 fn flakes(html: &mut Html, campaign: &Campaign) {
     let flakes = &campaign.statistics.flakes;
     if flakes.is_empty() {
         return;
     }
     html.section("Flakes");
-    html.raw("<p>Failures that came once, and not when the case ran again with nothing beside it.</p>\n");
+    html.raw("<p>Failures that occurred once, and not when the case ran again with nothing beside it.</p>\n");
     html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>device</th><th>signature</th>");
     html.raw("<th class=\"n\">cases</th><th class=\"what\">saved</th></tr></thead>\n<tbody>\n");
     for entry in flakes {
