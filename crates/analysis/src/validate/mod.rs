@@ -21,7 +21,7 @@ use tangle_program::case::{
     Case, Coverage, Data, Draw, EntryPoint, FORMAT, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier, Workgroups,
 };
 use tangle_program::interface::MAX_FLATS;
-use tangle_program::memory::MAX_SHARED_BYTES;
+use tangle_program::memory::{FILL_INDEX, MAX_SHARED_BYTES};
 use tangle_program::resource::MAX_RESOURCES;
 use tangle_program::subgroup::{MAX_SUBGROUP_SIZE, is_subgroup_size};
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
@@ -385,8 +385,8 @@ fn shared(case: &Case) -> Checked {
         if !seen.insert(array.name.clone()) || program.functions.iter().any(|function| function.name == array.name) {
             return invalid(format!("there are two things called '{}'", array.name)).at(|| "name".into());
         }
-        if array.name == "slot" {
-            return invalid("'slot' counts the elements when arrays are filled").at(|| "name".into());
+        if array.name == FILL_INDEX {
+            return invalid(format!("'{FILL_INDEX}' counts the elements when arrays are filled")).at(|| "name".into());
         }
         names::check(&array.name).or_else(invalid).at(|| "name".into())?;
         if !array.scalar.is_integer() {
