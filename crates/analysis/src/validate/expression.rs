@@ -593,3 +593,52 @@ fn exists(k: u32, count: usize, what: &str) -> Checked {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use tangle_program::ops::UnaryOp;
+    use tangle_program::resource::ResourceClass;
+
+    use super::*;
+
+    #[test]
+    fn expressions_are_named_as_in_json() {
+        let x = || Box::new(Expr::Uint(0));
+        let call = SubgroupCall { op: SubgroupOp::Elect, args: Vec::new(), cluster: None };
+        let resource = Resource { class: ResourceClass::StorageBuffer, index: x(), non_uniform: false };
+        let all = [
+            Expr::Bool(true),
+            Expr::Int(0),
+            Expr::Uint(0),
+            Expr::Float(Scalar::Float, 0),
+            Expr::Var(0),
+            Expr::Builtin(Builtin::Lane),
+            Expr::Input(0),
+            Expr::InputOf(0, x()),
+            Expr::Flat(0),
+            Expr::Uniform(0),
+            Expr::Push(0),
+            Expr::Constant(0),
+            Expr::Unary(UnaryOp::Neg, x()),
+            Expr::Binary(BinaryOp::Add, x(), x()),
+            Expr::Select(x(), x(), x()),
+            Expr::Cast(Scalar::Uint, x()),
+            Expr::Intrinsic(Intrinsic::Min, Vec::new()),
+            Expr::Vector(Type::UINT, Vec::new()),
+            Expr::Component(x(), 0),
+            Expr::Subgroup(call),
+            Expr::Load(Load { array: 0, scalar: Scalar::Uint, index: x() }),
+            Expr::Resource(resource),
+            Expr::Element(x(), x()),
+        ];
+        for expr in &all {
+            let json = serde_json::to_value(expr).expect("JSON");
+            let names: Vec<&String> = json.as_object().expect("an object").keys().collect();
+            assert_eq!(names, [tag(expr)]);
+        }
+        let different: BTreeSet<&str> = all.iter().map(tag).collect();
+        assert_eq!(different.len(), all.len());
+    }
+}
