@@ -150,8 +150,8 @@ fn the_own_book_has_pages_only_and_each_has_a_case() {
     note!("{} bugs in known/", book.records.len());
 }
 
-/// What makes modules is tried without any driver: the compilers that are linked in, and those that the set-up got. A version that the page does not
-/// have is news, and one that it has must do as it says.
+/// What makes modules is tried without any driver: the compilers that are linked in, and those that the set-up got. What a version does that the page
+/// does not have is printed, and one that it has must do as it says.
 #[test]
 fn bugs_of_compilers_show_where_their_pages_say() {
     let book = Book::read(&root().join("known")).expect("it can be read");
@@ -313,8 +313,8 @@ fn pages_pass_with_the_changes_that_they_name() {
     assert!(pages.len() > 2);
     let mut seen = BTreeSet::new();
     let look = |target: &Target| {
-        let driver = target.info["driver_name"].as_str().unwrap_or_default().trim();
-        for (record, case) in pages.iter().filter(|(record, _)| record.is_about(&target.name, driver)) {
+        let driver = target.driver_id().name;
+        for (record, case) in pages.iter().filter(|(record, _)| record.is_about(&target.name, &driver)) {
             let signature = target.run_dressed(&Prep::of(case.clone())).signature(case);
             let has_effect = |signature: &Signature| Effect::of(signature.kind) == Some(record.effect);
             let Some(signature) = signature.filter(has_effect) else { continue };

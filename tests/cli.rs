@@ -859,11 +859,11 @@ fn seeded_campaign(seed: &str, out: &Path, cases: u64) -> Command {
     command
 }
 
-/// The books without times.
-fn books(out: &Path) -> Value {
-    let mut book = read_json(&out.join("campaign.json"))["ledger"]["devices"]["reference:mask_always_full"].clone();
-    book.as_object_mut().expect("a book").remove("times");
-    book
+/// What the state of a campaign says of the device, without times.
+fn device_state(out: &Path) -> Value {
+    let mut entry = read_json(&out.join("campaign.json"))["ledger"]["devices"]["reference:mask_always_full"].clone();
+    entry.as_object_mut().expect("an object").remove("times");
+    entry
 }
 
 /// Every file below a folder with its contents.
@@ -894,7 +894,11 @@ fn survives(out: &Path, obstructed: impl FnOnce(&Path) -> Ran, error: &[&str], c
     start(faulty_campaign(out, 20)).finish_within(LIMIT).expect(1);
     let folder = scratch();
     start(faulty_campaign(folder.path(), 20)).finish_within(LIMIT).expect(1);
-    assert_eq!(books(out), books(folder.path()), "the books are not those of a campaign that was never disturbed");
+    assert_eq!(
+        device_state(out),
+        device_state(folder.path()),
+        "the state is not that of a campaign that was never disturbed"
+    );
     assert_eq!(tree(&out.join("findings")), tree(&folder.path().join("findings")));
 }
 
@@ -1008,7 +1012,7 @@ fn a_summary_that_cannot_be_written_costs_only_the_summary() {
     command.args(["--summary", "/dev/full"]);
     let ran = finish(command).fails_with(&["cannot write /dev/full", "No space left"]);
     assert!(ran.stdout.contains("reference:mask_always_full: 10 cases"), "the summary is printed: {ran}");
-    assert_eq!(number(&books(folder.path())["next_case"]), 10);
+    assert_eq!(number(&device_state(folder.path())["next_case"]), 10);
     let full = std::fs::metadata("/dev/full").expect("it is there").file_type();
     assert!(std::os::unix::fs::FileTypeExt::is_char_device(&full), "/dev/full was replaced by a file");
     let mut command = faulty_campaign(folder.path(), 10);
@@ -1264,7 +1268,7 @@ fn the_folder_of_another_campaign_is_left_alone() {
     }
     // Without a seed it goes on with its own.
     run(["fuzz", "--cases", "9", "--out", out, "--profile", "small", "--device", faulty]).expect(1);
-    assert_eq!(number(&books(folder.path())["next_case"]), 9);
+    assert_eq!(number(&device_state(folder.path())["next_case"]), 9);
 }
 
 #[test]

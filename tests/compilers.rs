@@ -5,6 +5,7 @@ use tangle_campaign::prepare::{Prepared, prepare};
 use tangle_campaign::target::{Conclusion, Finish, Target};
 use tangle_compilers::TABLE;
 use tangle_compilers::faults::FAULTS;
+use tangle_identity::Status;
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::Case;
 use tangle_runner::toolchain::compile_by;
@@ -133,7 +134,7 @@ fn a_compiler_runs_no_other_modules_than_its_own() {
     assert_eq!(target.missing(&dressed), Vec::<String>::new());
     let prepared = prepare(dressed).expect("it compiles");
     assert!(prepared.shader.contains("RWStructuredBuffer<uint> log_words;"), "{}", prepared.shader);
-    assert_eq!(target.run(&prepared).status(&prepared.case), "pass");
+    assert_eq!(target.run(&prepared).status(&prepared.case), Status::Pass);
     let Err(error) = Target::built_in("hlsl@cg") else { panic!("there is no such compiler") };
     assert!(error.to_string().contains("no compiler is called hlsl@cg; there are: hlsl@glslang"), "{error}");
     assert!(Target::built_in("hlsl@glslang:nothing").is_err());

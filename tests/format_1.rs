@@ -46,7 +46,7 @@ fn findings_of_format_1_are_read_whole() {
 }
 
 #[test]
-fn a_lane_map_without_its_invocations_is_told() {
+fn a_lane_map_without_its_invocations_is_an_error() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let folder = copy("value", scratch.path());
     let finding = folder.to_str().expect("a path");

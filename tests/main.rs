@@ -6,6 +6,7 @@ mod cli;
 mod common;
 mod compilers;
 mod coverage_of_cases;
+mod crates;
 mod exports;
 mod farm;
 mod format_1;

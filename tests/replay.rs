@@ -47,7 +47,7 @@ impl Ci {
 }
 
 #[test]
-fn a_baseline_makes_a_known_failure_no_news_and_its_end_an_improvement() {
+fn a_known_failure_of_a_baseline_is_expected_and_its_end_an_improvement() {
     let ci = Ci::new();
     let ran = ci.replay(FAULTY, &[("--baseline-out", "baseline.csv"), ("--junit", "junit.xml")]).expect(1);
     assert!(ran.stdout.contains("reference:if_merge_loses_last_lane/V16: Fail, wrong in 5 of 5 runs"), "{ran}");
@@ -180,7 +180,7 @@ fn a_campaign_minimises_in_the_background_and_groups_by_what_is_left() {
         assert!(text(&bug["name"]).starts_with("wrong result: ") && number(&bug["statements"]) <= 12, "{bug}");
         assert!(text(&bug["representative"]).ends_with("/minimized"), "{bug}");
     }
-    // What was minimised to known bugs is no news, although its signature is not listed.
+    // What was minimised to known bugs is not new, although its signature is not listed.
     let skeleton = |bug: &serde_json::Value| text(&bug["name"]).trim_start_matches("wrong result: ").to_owned();
     let known: Vec<String> = bugs.iter().map(skeleton).collect();
     let entries =
@@ -192,7 +192,7 @@ fn a_campaign_minimises_in_the_background_and_groups_by_what_is_left() {
 }
 
 #[test]
-fn what_a_killed_campaign_minimised_is_in_the_books_of_the_next() {
+fn what_a_killed_campaign_minimised_is_in_the_summary_of_the_next() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (out, summary) = (folder.path().join("out"), folder.path().join("s.json"));
     let campaign = || {
@@ -203,11 +203,11 @@ fn what_a_killed_campaign_minimised_is_in_the_books_of_the_next() {
     };
     let (ran, before) = campaign();
     assert!(before.as_array().is_some_and(|bugs| !bugs.is_empty()), "{ran}");
-    // As if it had been killed before it wrote its books.
-    let state = out.join("campaign.json");
-    let mut books = read_json(&state);
-    books["ledger"]["bugs"] = serde_json::json!([]);
-    fs::write(&state, books.to_string()).expect("it can be written");
+    // As if it had been killed before it wrote its state.
+    let file = out.join("campaign.json");
+    let mut state = read_json(&file);
+    state["ledger"]["bugs"] = serde_json::json!([]);
+    fs::write(&file, state.to_string()).expect("it can be written");
     let (ran, after) = campaign();
     let names = |bugs: &serde_json::Value| {
         let all = bugs.as_array().into_iter().flatten().map(|bug| text(&bug["name"]).to_owned());

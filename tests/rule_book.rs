@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::common::*;
 use regex::Regex;
+use tangle_identity::quotation::QUOTATIONS;
 use tangle_oracle::map::MapRule;
 use tangle_oracle::observed::TangleRule;
 use tangle_program::subgroup::TABLE;
@@ -21,6 +22,55 @@ fn defined(book: &str) -> Vec<String> {
         (first..=last).map(move |number| format!("{}{number}", &found[1])).collect::<Vec<_>>()
     });
     numbers.collect()
+}
+
+/// The rules of the book: their first number and all that stands there, behind the introduction of the section.
+fn rules(book: &str) -> Vec<(String, String)> {
+    let heading = Regex::new(r"^- \*\*([A-Z]\d+)\*\*").expect("a pattern");
+    let mut rules: Vec<(String, String)> = Vec::new();
+    for section in book.split("\n## ").skip(1) {
+        let mut introduction = String::new();
+        let mut is_rule = false;
+        for line in section.lines() {
+            if let Some(found) = heading.captures(line) {
+                rules.push((found[1].to_owned(), introduction.clone()));
+                is_rule = true;
+            }
+            let text = rules.last_mut().filter(|_| is_rule).map_or(&mut introduction, |(_, text)| text);
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    rules
+}
+
+/// True if a rule names a source of the book's table, an extension, or a rule other than itself.
+fn is_founded(number: &str, text: &str, tags: &[&str]) -> bool {
+    let word = Regex::new(r"[A-Za-z0-9_-]+").expect("a pattern");
+    let other = Regex::new(r"^[A-Z]\d{1,2}$").expect("a pattern");
+    let extension = Regex::new(r"^(?:GL|SPV|VK)_[A-Z]+_\w+$").expect("a pattern");
+    word.find_iter(text).map(|found| found.as_str()).any(|word| {
+        tags.contains(&word)
+            || word == "SPIRV-Tools"
+            || extension.is_match(word)
+            || other.is_match(word) && word != number
+    })
+}
+
+#[test]
+fn every_rule_names_its_source_or_what_it_follows_from() {
+    let book = read(&root().join("docs/rules.md"));
+    let row = Regex::new(r"(?m)^\| ([A-Z][A-Z-]+) \|").expect("a pattern");
+    let tags: Vec<&str> = row.captures_iter(&book).map(|found| found.get(1).expect("a group").as_str()).collect();
+    assert!(tags.contains(&"SPV") && tags.contains(&"GLSL-INT"), "{tags:?}");
+    let all = rules(&book);
+    assert!(all.len() > 100, "{}", all.len());
+    let unfounded: Vec<&String> =
+        all.iter().filter(|(number, text)| !is_founded(number, text, &tags)).map(|(number, _)| number).collect();
+    assert!(unfounded.is_empty(), "without a source or another rule: {unfounded:?}");
+    for (text, founded) in [("**A1** It is so.", false), ("**A1** (SPV) So.", true), ("**A1** By A2.", true)] {
+        assert_eq!(is_founded("A1", text, &tags), founded, "{text}");
+    }
 }
 
 /// The numbers that a text cites: `rule O3`, `rules O1 to O8 and O11`, `rules.md, E8`.
@@ -79,6 +129,25 @@ fn every_rule_that_a_report_names_is_in_the_book() {
     let named: Vec<String> = pair.captures_iter(&source).map(|found| format!("{}{}", &found[1], &found[2])).collect();
     assert!(named.len() > 8, "{named:?}");
     named.iter().for_each(|number| assert!(rules.contains(number), "{number} is not in docs/rules.md"));
+}
+
+/// A text on one line, without what the sources of a specification have for markup, and with plain apostrophes.
+fn folded(text: &str) -> String {
+    let plain = text.replace('’', "'");
+    let link = Regex::new(r"<<[^,>]*,\s*([^>]*)>>").expect("a pattern");
+    let plain = link.replace_all(&plain, "$1");
+    let plain = Regex::new(r"\b(?:code|pname|ename):").expect("a pattern").replace_all(&plain, "");
+    let plain = Regex::new(r"\b(must|may|should|can|required):").expect("a pattern").replace_all(&plain, "$1");
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_sentence_that_a_report_quotes_is_in_the_book() {
+    let book = folded(&read(&root().join("docs/rules.md")));
+    for quotation in QUOTATIONS {
+        assert!(book.contains(&folded(quotation.text)), "docs/rules.md does not quote {quotation:?}");
+    }
+    assert_eq!(folded("a <<b-c, d\n  e>> must: not’s code:X"), "a d e must not's X");
 }
 
 /// Pages of other projects, which are named with their project.

@@ -46,9 +46,8 @@ struct Facts {
 
 impl Facts {
     fn of(target: &Target) -> Facts {
-        let word = |field: &str| target.info[field].as_str().unwrap_or_default();
         Facts {
-            driver: format!("{} {}", word("driver_name"), word("driver_info")).trim().to_owned(),
+            driver: target.driver_id().to_string(),
             subgroup_size: u64::from(match target.capabilities.sizes {
                 sizes if sizes.is_webgpu() => sizes.min,
                 sizes => sizes.default,

@@ -35,7 +35,7 @@ faults! {
     SwitchDefaultOnly: "every selector goes to the default",
     SwitchLosesFallthrough: "lanes that fall through leave the switch",
     LoopEnteredBehindHeader: "a loop is entered behind the instructions of its header",
-    LostLanesIgnored: "lanes whose path is open are taken to be with nobody",
+    LostLanesIgnored: "lanes whose path is open are taken to be alone",
     SwitchAlwaysExact: "lanes with different selectors are taken to be together in a case construct",
     // Phis, calls, variables.
     PhisOneByOne: "phis of a block take their values one after the other",
@@ -96,7 +96,7 @@ faults! {
     BarrierHidesLostWrites: "what lanes on an open path wrote before a barrier is not seen behind it",
     FenceReleasesAll: "a fence releases what is done up to the next control barrier",
     VolatileInOrder: "volatile accesses are made in the order of execution here",
-    OpenBarrierOrdersNothing: "a subgroup barrier orders nobody if it is open who comes to it",
+    OpenBarrierOrdersNothing: "a subgroup barrier orders nothing if it is open which lanes execute it",
     AtomicOrIsXor: "OpAtomicOr is OpAtomicXor",
     AtomicLosesLane: "the atomic of the first lane is lost",
     PrivateIsShared: "accesses that are neither coherent nor made available and visible are seen by others all the same",

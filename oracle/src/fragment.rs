@@ -87,11 +87,11 @@ impl Checker<'_> {
                 (false, _) => {}
             }
         }
-        // Nothing to compare where nothing is covered; valid cases cover something.
-        let size = records.values().next()?.size;
-        if !self.faults.is_empty() || !self.sizes(&records, size) {
+        if !self.faults.is_empty() {
             return None;
         }
+        // Nothing to compare where nothing is covered; valid cases cover something.
+        let size = self.size(&records)?;
         let mut groups = BTreeMap::<u32, Vec<u32>>::new();
         records.iter().for_each(|(&index, record)| groups.entry(record.token).or_default().push(index));
         let mut members = Vec::new();
@@ -111,19 +111,17 @@ impl Checker<'_> {
         Some(layout)
     }
 
-    fn sizes(&mut self, records: &BTreeMap<u32, Record>, first: u32) -> bool {
-        for (&index, Record { size, .. }) in records {
-            let size = *size;
-            if size != first || !self.promise.allows(&self.case.entry_point, size) {
+    fn size(&mut self, records: &BTreeMap<u32, Record>) -> Option<u32> {
+        let invocations = records.iter().map(|(&index, record)| (index, record.token, record.size));
+        match self.promise.size_of_draw(&self.case.entry_point, invocations) {
+            Ok(size) => size,
+            Err((index, size)) => {
                 let promise = self.promise;
-                self.fault(
-                    MapRule::Size,
-                    format!("{} has gl_SubgroupSize {size} (device {promise:?})", self.name(index)),
-                );
-                return false;
+                let seen = format!("{} has gl_SubgroupSize {size} (device {promise:?})", self.name(index));
+                self.fault(MapRule::Size, seen);
+                None
             }
         }
-        true
     }
 
     /// The lanes of a subgroup with the numbers of their invocations, those that are helpers, and those of which nothing is known.

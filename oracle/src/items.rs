@@ -34,7 +34,7 @@ impl Record {
 }
 
 /// Reads and checks the records of a draw. There is neither layout nor fault where nothing can be said: if there were more executions of an
-/// invocation than have a place, or if subgroups may be parts of one.
+/// invocation than have a place, if subgroups may be parts of one, or if they have several sizes and may.
 pub(crate) fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option<Layout>, Vec<MapFault>) {
     match read(case, words, promise) {
         Ok(layout) => (layout, Vec::new()),
@@ -71,17 +71,16 @@ fn read(case: &Case, words: &[u32], promise: SizePromise) -> Result<Option<Layou
             _ => {}
         }
     }
-    let mut size = None;
+    let invocations = groups.values().flatten().map(|&(index, record)| (index, record.token, record.size));
+    let size = promise.size_of_draw(entry_point, invocations).map_err(|(index, own)| {
+        (MapRule::Size, format!("{} has gl_SubgroupSize {own} (device {promise:?})", name(index)))
+    })?;
+    let Some(size) = size else { return Ok(None) };
     let mut members = Vec::new();
     for (&token, group) in &groups {
         let mut present = 0u128;
         for &(index, record) in group {
             let Record { lane, size: own, .. } = record;
-            let expected = *size.get_or_insert(own);
-            if own != expected || !promise.allows(entry_point, own) {
-                let seen = format!("{} has gl_SubgroupSize {own} (device {promise:?})", name(index));
-                return Err((MapRule::Size, seen));
-            }
             if lane >= own || present >> lane & 1 == 1 {
                 let seen = format!("{} has gl_SubgroupInvocationID {lane} in a subgroup of size {own}", name(index));
                 return Err((MapRule::LaneIds, seen));
@@ -108,7 +107,7 @@ fn read(case: &Case, words: &[u32], promise: SizePromise) -> Result<Option<Layou
         return Ok(None);
     }
     let members: Vec<_> = members.into_iter().map(|(_, lanes)| lanes).collect();
-    Ok(size.map(|size| layout(GroupId(0), size as usize, &members, |_| (0, 0))))
+    Ok(Some(layout(GroupId(0), size as usize, &members, |_| (0, 0))))
 }
 
 /// These invocations as they follow each other, in subgroups of `size`; a last subgroup has fewer.

@@ -1,9 +1,11 @@
 //! Where invocations are: the layout of a group, what a device promises of it, and which rules a lane map can break.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use tangle_program::case::{EntryPoint, GroupId, InvocationId, SpirvVersion, SubgroupSize};
 use tangle_program::rule::RuleNumber;
-use tangle_program::subgroup::Severity;
+use tangle_program::subgroup::{Severity, is_subgroup_size};
 
 use crate::mask::Mask;
 
@@ -30,6 +32,34 @@ impl SizePromise {
         self.default == 0
     }
 
+    /// The size of all subgroups of a draw, from the number, the token and the size of each invocation. `Ok(None)` if they have several: where sizes may vary,
+    /// in stages without workgroups "every subgroup may have a different size even within a single command" (Vulkan, Varying Subgroup Size), and nothing is said
+    /// of such a draw.
+    ///
+    /// # Errors
+    /// The number and the size of an invocation whose size breaks rule M3.
+    pub(crate) fn size_of_draw(
+        &self,
+        entry_point: &EntryPoint,
+        invocations: impl IntoIterator<Item = (u32, u32, u32)>,
+    ) -> Result<Option<u32>, (u32, u32)> {
+        let may_differ = match entry_point.subgroup_size {
+            SubgroupSize::Required(_) => false,
+            SubgroupSize::Default => entry_point.spirv >= SpirvVersion::V1_6,
+            SubgroupSize::Varying => true,
+        };
+        let (mut by_token, mut common, mut differ) = (BTreeMap::new(), None, false);
+        for (index, token, size) in invocations {
+            let of_subgroup = *by_token.entry(token).or_insert(size);
+            let first = *common.get_or_insert(size);
+            if size != of_subgroup || !self.allows(entry_point, size) || size != first && !may_differ {
+                return Err((index, size));
+            }
+            differ |= size != first;
+        }
+        Ok(common.filter(|_| !differ))
+    }
+
     /// True if subgroups of a pipeline with this entry point may have this size (rule M3).
     pub(crate) fn allows(&self, entry_point: &EntryPoint, size: u32) -> bool {
         let allowed = match entry_point.subgroup_size {
@@ -39,7 +69,7 @@ impl SizePromise {
             }
             SubgroupSize::Default | SubgroupSize::Varying => (self.min..=self.max).contains(&size),
         };
-        allowed && size.is_power_of_two() && size <= 128
+        allowed && is_subgroup_size(size)
     }
 }
 

@@ -714,6 +714,15 @@ fn rules_of_the_map() {
     ];
     assert_eq!(check(&whole, 4, &[]), []);
     assert_eq!(check(&whole, 8, &[]), []);
+    // Where sizes may vary those of two subgroups may differ, and nothing is said; those of the lanes of one may not.
+    let mut varying = whole.clone();
+    varying.entry_point.subgroup_size = SubgroupSize::Varying;
+    for (lanes, faults) in [(&[2, 3, 6, 7][..], vec![]), (&[2, 3], vec![MapRule::Size])] {
+        let mut words = LaneMap::linear(&varying, 4).words(&varying);
+        lanes.iter().for_each(|&lane: &usize| words[11 * lane + SIZE] = 8);
+        let (map, found) = LaneMap::check(&varying, &words, SizePromise { default: 4, min: 4, max: 8 });
+        assert_eq!((map, found.iter().map(|fault| fault.rule).collect::<Vec<_>>()), (None, faults), "{lanes:?}");
+    }
     for (what, size, rule, changes) in rows {
         assert_eq!(check(&whole, size, changes), [rule], "{what}");
     }

@@ -9,7 +9,7 @@ use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
 use tangle_oracle::observed::Severity;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
-use tangle_program::case::{Case, Items, Launch, Stage, SubgroupSize, Tier};
+use tangle_program::case::{Case, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Builtin, Stmt};
 
@@ -205,6 +205,21 @@ fn rules_of_the_map() {
         let mut words = right.clone();
         changes.iter().for_each(|&(record, at, value)| words[8 * record + at] = value);
         assert_eq!(check(&words), [rule], "{what}");
+    }
+    // Where sizes may vary those of two subgroups may differ, and nothing is said; those of the lanes of one may not.
+    let varying = [
+        (SubgroupSize::Varying, SpirvVersion::V1_3, 4, vec![]),
+        (SubgroupSize::Default, SpirvVersion::V1_6, 4, vec![]),
+        (SubgroupSize::Varying, SpirvVersion::V1_3, 5, vec![MapRule::Size]),
+        (SubgroupSize::Required(4), SpirvVersion::V1_6, 4, vec![MapRule::Size]),
+    ];
+    for (asked, spirv, from, faults) in varying {
+        let mut case = case.clone();
+        (case.entry_point.subgroup_size, case.entry_point.spirv) = (asked, spirv);
+        let mut words = right.clone();
+        words.chunks_exact_mut(8).take(8).skip(from).for_each(|record| record[SIZE] = 8);
+        let (map, found) = LaneMap::check(&case, &words, promise);
+        assert_eq!((map, found.iter().map(|fault| fault.rule).collect::<Vec<_>>()), (None, faults), "{asked:?}");
     }
     // A size that is not promised, everywhere.
     let small = LaneMap::linear(&case, 2).words(&case);

@@ -17,6 +17,7 @@ use tangle_campaign::reduce::content_hash;
 use tangle_campaign::replay::find_cases;
 use tangle_campaign::target::{Conclusion, Jobs, Target};
 use tangle_identity::{Known, Signature};
+use tangle_program::text::spaced;
 use tangle_report::SavedFinding;
 use tangle_report::text::shortened;
 use tangle_runner::config::Drivers;
@@ -255,7 +256,7 @@ fn report(args: &Args, git: &Git, search: &Search<'_>, subjects: &[Subject], out
                 say!("{}: {commit}\n", subject.name)?;
                 say!(
                     "The {} shader of the attached case{failure} {what} {}, which is the first such commit of {effort}.",
-                    subject.prep.case().entry_point.stage.name().replace('_', " "),
+                    spaced(subject.prep.case().entry_point.stage.name()),
                     git.describe(commit)?
                 )?;
                 say!("Reproduce: `{}`, then `{}`.\n", args.build.build, reproduce(args, subject))?;

@@ -46,11 +46,11 @@ impl SwitchArgs {
         signature: Option<&Signature>,
     ) -> anyhow::Result<Switches> {
         let open = devices.switched()?;
-        let member = |name: &str| target.info[name].as_str().unwrap_or_default();
         let mut all = Vec::new();
         // A device that is part of tangle has no driver that could take a switch.
         if built_in(&target.name).is_none() {
-            all = variables(member("driver_name"), member("driver_info"));
+            let driver = target.driver_id();
+            all = variables(&driver.name, &driver.version);
             let own = |(name, value): &(String, String)| Variable {
                 name: name.clone(),
                 value: value.clone(),

@@ -17,9 +17,10 @@ use tangle_campaign::target::Target;
 use tangle_files::{create_folder, write_atomically};
 use tangle_identity::book::{Book, Event, OPTIMISER, Record, Seen, SeenVersion, State, version_numbers};
 use tangle_identity::duplicates::{Relation, compare};
-use tangle_identity::{BugId, DeviceId, Known, Signature};
+use tangle_identity::{BugId, DeviceId, DriverId, Known, Signature};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::Severity;
+use tangle_program::text::{slug, spaced};
 use tangle_report::SavedFinding;
 use tangle_report::export::bundle;
 use tangle_report::html::bugs::{bug, file_name, index};
@@ -259,19 +260,23 @@ fn add(args: &AddArgs) -> anyhow::Result<Found> {
     if let Some(bug) = known.by_case(&device, &finding.signature, &finding.case) {
         anyhow::ensure!(args.again, "the book has it: {} (--again adds it nevertheless)", bug.name);
     }
-    let member = |name: &str| finding.device_info[name].as_str().unwrap_or_default().trim().to_owned();
     let variant = &finding.case.variant;
-    let (driver, version) = match member("driver_name") {
+    let DriverId { name: driver, version } = match DriverId::of(&finding.device_info) {
         // Modules are executed by tangle itself: the minimiser has tried the front end's.
-        none if none.is_empty() && variant.is_optimised() => (OPTIMISER.to_owned(), toolchain::optimiser_version()),
-        driver => (driver, member("driver_info")),
+        none if none.name.is_empty() && variant.is_optimised() => {
+            DriverId { name: OPTIMISER.to_owned(), version: toolchain::optimiser_version() }
+        }
+        driver => driver,
     };
     let shape = BugId::of(&finding.signature, &finding.case).to_string();
     // Other devices that are part of tangle have no driver.
     let of = if driver.is_empty() { &finding.device } else { &driver };
-    let made = || format!("{}-{}", slug(&format!("{of} {shape}"), 48), &content_hash(&finding.case)[..6]);
+    let made = || {
+        let name: String = slug(&format!("{of} {shape}")).chars().take(48).collect();
+        format!("{}-{}", name.trim_end_matches('-'), &content_hash(&finding.case)[..6])
+    };
     let id = args.id.clone().unwrap_or_else(made);
-    anyhow::ensure!(!id.is_empty() && slug(&id, usize::MAX) == id, "'{id}' is no id: small letters, digits and `-`");
+    anyhow::ensure!(!id.is_empty() && slug(&id) == id, "'{id}' is no id: small letters, digits and `-`");
     anyhow::ensure!(!book.file(&id).exists(), "{} is there already", book.file(&id).display());
     let evidence = book.folder.join(&id);
     create_folder(&evidence).with_context(|| format!("cannot create {}", evidence.display()))?;
@@ -300,19 +305,6 @@ fn add(args: &AddArgs) -> anyhow::Result<Found> {
     Ok(Found::Nothing)
 }
 
-/// Small letters, digits and single dashes.
-fn slug(text: &str, most: usize) -> String {
-    let mut slug = String::new();
-    for c in text.chars() {
-        match c {
-            c if c.is_ascii_alphanumeric() => slug.push(c.to_ascii_lowercase()),
-            _ if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
-            _ => {}
-        }
-    }
-    slug.chars().take(most).collect::<String>().trim_matches('-').to_owned()
-}
-
 fn set(args: &SetArgs) -> anyhow::Result<Found> {
     let book = Book::read(&args.book.book)?;
     let mut record = find(&book, &args.id)?.clone();
@@ -333,7 +325,7 @@ fn set(args: &SetArgs) -> anyhow::Result<Found> {
     }
     if let Some(state) = args.state {
         record.state = state;
-        changes.push(state.name().replace('_', " "));
+        changes.push(spaced(state.name()));
     }
     anyhow::ensure!(!changes.is_empty(), "nothing to set: --state, --tracker or --duplicate-of");
     record.history.extend(changes.into_iter().map(|what| Event { date: today(), what }));
@@ -426,8 +418,8 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
         let record = &book.records[at];
         let Some(case) = wanted(record).then(|| case_of(&book, record)).transpose()?.flatten() else { continue };
         // Older versions have other bugs besides: the newest says most.
-        let driver = |target: &Target| target.info["driver_name"].as_str().unwrap_or_default().trim().to_owned();
-        let version = |target: &Target| version_numbers(target.info["driver_info"].as_str().unwrap_or_default());
+        let driver = |target: &Target| target.driver_id().name;
+        let version = |target: &Target| version_numbers(&target.driver_id().version);
         let mut about: Vec<&Target> =
             targets.iter().filter(|target| record.is_about(&target.name, &driver(target))).collect();
         about.sort_by_key(|target| std::cmp::Reverse(version(target)));
@@ -472,7 +464,7 @@ fn run_blame(args: &BlameArgs) -> anyhow::Result<Found> {
             }
         }
         if !shows {
-            say_stderr!("note: {} shows on no device at hand", book.records[at].id);
+            say_stderr!("note: {} does not occur on any of these devices", book.records[at].id);
         }
     }
     say!("{entered} results")?;
@@ -729,11 +721,5 @@ mod tests {
         ] {
             assert_eq!(date(days), expected);
         }
-    }
-
-    #[test]
-    fn an_id_is_small_letters_digits_and_dashes() {
-        assert_eq!(slug("llvmpipe wrong result: after-loop(Add)", 48), "llvmpipe-wrong-result-after-loop-add");
-        assert_eq!(slug("  A  b ", 2), "a");
     }
 }

@@ -13,6 +13,7 @@ use tangle_generator::pairs::{Kind, Pairs, possible};
 use tangle_oracle::coverage::{Cell, Coverage, CoverageRow, EXEMPTIONS, Fill, reachable, reachable_in};
 use tangle_program::case::{Stage, Tier};
 use tangle_program::subgroup::{Category, OpInfo, SubgroupOp, TABLE};
+use tangle_program::text::spaced;
 use tangle_program::types::Scalar;
 use tangle_report::text::thousands;
 
@@ -153,7 +154,7 @@ fn show(args: &Args, device: &str, coverage: &Coverage) -> Result<(), OutputErro
         () => Context::ALL.iter().map(|context| context.short().to_owned()).collect(),
     };
     for category in Category::ALL {
-        row(&format!("-- {}", category.name().replace('_', " ")), &heads)?;
+        row(&format!("-- {}", spaced(category.name())), &heads)?;
         let shown = |info: &&OpInfo| info.category == category && !(args.types && info.scalars.is_empty());
         for info in TABLE.iter().filter(shown) {
             let operation = coverage.operation(info.op);
@@ -264,7 +265,7 @@ fn legend(args: &Args) -> Result<(), OutputError> {
         say!("a cell has scalars and vectors together, and is as full as the emptier of the two")?;
     } else if args.stages {
         for stage in Stage::ALL {
-            say!("{:>4}  {}", stage.glsl_extension(), stage.name().replace('_', " "))?;
+            say!("{:>4}  {}", stage.glsl_extension(), spaced(stage.name()))?;
         }
     } else {
         for context in Context::ALL {

@@ -12,6 +12,7 @@ use tangle_identity::{Kind, Signature};
 use tangle_program::case::Case;
 use tangle_report::saved::{SavedFinding, SavedShader, promise};
 use tangle_report::subject::{Basis, Subject, TestedDevice};
+use tangle_report::text::shell_word;
 use tangle_runner::toolchain;
 
 use super::args::{DriverArgs, read_case, timeout};
@@ -62,7 +63,7 @@ pub fn load(path: &Path, args: &RunArgs) -> anyhow::Result<Subject> {
     }
     if let Some(device) = &subject.device {
         subject.command =
-            format!("tangle run {} --device {}", quoted(&path.display().to_string()), quoted(&device.name));
+            format!("tangle run {} --device {}", shell_word(&path.display().to_string()), shell_word(&device.name));
     }
     Ok(subject)
 }
@@ -192,19 +193,12 @@ pub(super) fn start_of(info: &serde_json::Value, drivers: &DriverArgs) -> String
     };
     let mut words: Vec<String> = Vec::new();
     words.extend(
-        driver.manifest.iter().map(|manifest| format!("VK_DRIVER_FILES={}", quoted(&manifest.display().to_string()))),
+        driver
+            .manifest
+            .iter()
+            .map(|manifest| format!("VK_DRIVER_FILES={}", shell_word(&manifest.display().to_string()))),
     );
-    words.extend(driver.env.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
-    words.extend(driver.prefix.iter().map(|word| quoted(word)));
+    words.extend(driver.env.iter().map(|(name, value)| format!("{name}={}", shell_word(value))));
+    words.extend(driver.prefix.iter().map(|word| shell_word(word)));
     if words.is_empty() { String::new() } else { words.join(" ") + " ./repro" }
-}
-
-/// A word for the shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=+,@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use tangle_campaign::target::Finish;
-use tangle_identity::Kind;
+use tangle_identity::{DriverId, Kind};
 use tangle_oracle::judge::Verdict;
 use tangle_program::case::SubgroupSize;
+use tangle_program::subgroup::parse_subgroup_size;
 use tangle_report::export::bundle;
 use tangle_report::subject::{Basis, Elsewhere, Subject};
 
@@ -21,7 +22,7 @@ pub struct Args {
     #[command(flatten)]
     run: RunArgs,
     /// Expect what subgroups of so many consecutive invocations have to do, instead of the lanes that a device showed
-    #[arg(long, value_name = "SIZE", conflicts_with = "device")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_subgroup_size, conflicts_with = "device")]
     subgroup_size: Option<u32>,
     /// Run it on these devices, too, and put the results into the README
     #[arg(long, value_name = "NAME")]
@@ -67,10 +68,7 @@ fn linear_size(args: &Args, subject: &Subject) -> anyhow::Result<Option<u32>> {
         (Some(size), Some(required)) if size != required => {
             anyhow::bail!("the case requires subgroups of {required}")
         }
-        (Some(size), _) => {
-            anyhow::ensure!(size.is_power_of_two() && size <= 128, "a subgroup size is a power of two up to 128");
-            Ok(Some(size))
-        }
+        (Some(size), _) => Ok(Some(size)),
         // A device that failed gave no lane map.
         (None, _) if subject.device.is_some() => Ok(None),
         (None, Some(size)) => Ok(Some(size)),
@@ -102,8 +100,7 @@ fn others(args: &Args, subject: &Subject) -> anyhow::Result<Vec<Elsewhere>> {
             (Finish::Compiled, _) => (is_about_compiler.then_some(true), "compiles it (and runs nothing)".into()),
             _ => (Some(true), "pass".into()),
         };
-        let [driver, version] =
-            ["driver_name", "driver_info"].map(|name| target.info[name].as_str().unwrap_or_default().to_owned());
+        let DriverId { name: driver, version } = target.driver_id();
         rows.push(Elsewhere { device: target.name.clone(), driver, version, result, is_right });
     }
     Ok(rows)

@@ -19,6 +19,7 @@ use tangle_judge::reduce::reduce;
 use tangle_judge::run::{Inputs, Judged, judge};
 use tangle_judge::script::{self, Expectation};
 use tangle_judge::source::Source;
+use tangle_program::subgroup::parse_subgroup_size;
 use tangle_runner::{DeviceOptions, Inventory, ProbeOptions};
 
 use super::args::{DriverArgs, Found};
@@ -69,7 +70,7 @@ pub struct Args {
     #[arg(long, value_name = "X,Y,Z", value_parser = workgroups, default_value = "1,1,1")]
     workgroups: Workgroups,
     /// Lanes of a subgroup
-    #[arg(long, value_name = "N", value_parser = subgroup_size, default_value = "32")]
+    #[arg(long, value_name = "N", value_parser = parse_subgroup_size, default_value = "32")]
     subgroup_size: u32,
     /// Judge by this tier instead of by the module's own execution modes
     #[arg(long = "as", value_name = "TIER", value_parser = tier)]
@@ -164,11 +165,6 @@ fn workgroups(text: &str) -> Result<Workgroups, String> {
         Some([x, y, z]) => Ok(Workgroups([*x, *y, *z])),
         _ => Err("one to three positive numbers with commas".into()),
     }
-}
-
-fn subgroup_size(text: &str) -> Result<u32, String> {
-    let size = text.parse::<u32>().ok().filter(|size| size.is_power_of_two() && *size <= 128);
-    size.ok_or_else(|| "a subgroup size is a power of two up to 128".into())
 }
 
 fn tier(text: &str) -> Result<Tier, String> {
@@ -597,7 +593,6 @@ mod tests {
         assert!(constant("3").is_err() && constant("x=1").is_err() && constant("3=x").is_err());
         assert_eq!(workgroups("2,3").unwrap().0, [2, 3, 1]);
         assert!(workgroups("0").is_err() && workgroups("1,1,1,1").is_err());
-        assert!(subgroup_size("3").is_err() && subgroup_size("256").is_err() && subgroup_size("64").is_ok());
         assert!(tier("maximal").is_ok() && tier("most").is_err());
     }
 }

@@ -1,11 +1,12 @@
 //! `tangle matrix WHAT…`
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
 use tangle_campaign::matrix::{Subject, matrix};
 use tangle_campaign::replay::find_cases;
-use tangle_identity::Known;
+use tangle_identity::{Known, Status};
 use tangle_report::matrix::{Matrix, MatrixRow, Meaning};
 
 use super::args::{DeviceArgs, Found, read_case};
@@ -83,12 +84,12 @@ fn print(matrix: &Matrix) -> anyhow::Result<()> {
     let numbers = (1..=matrix.devices.len()).map(|number| number.to_string());
     let mut table = Table::new(std::iter::once("case".to_owned()).chain(numbers));
     for row in &matrix.rows {
-        let marks = row.cells.iter().map(|cell| mark(cell.status).to_owned());
+        let marks = row.cells.iter().map(|cell| cell.status.mark().to_string());
         table.row(std::iter::once(row.name.clone()).chain(marks));
     }
     say!("{devices}")?;
     put(format_args!("{table}"))?;
-    say!("\n. pass  c compiled  - not run  o vacuous; {}", legend(matrix))?;
+    say!("\n{}", legend(matrix))?;
     for row in matrix.rows.iter().filter(|row| !row.history.is_empty()) {
         let about = if row.about.is_empty() { String::new() } else { format!(" (known: {})", row.about) };
         say!("\n{}{about}", row.name)?;
@@ -99,32 +100,14 @@ fn print(matrix: &Matrix) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Results and their marks.
-const MARKS: [(&str, &str); 14] = [
-    ("pass", "."),
-    ("compiled", "c"),
-    ("not run", "-"),
-    ("vacuous", "o"),
-    ("value", "V"),
-    ("path", "P"),
-    ("lane_map", "M"),
-    ("crash", "C"),
-    ("hang", "H"),
-    ("device_lost", "L"),
-    ("vulkan_error", "E"),
-    ("opengl_error", "E"),
-    ("webgpu_error", "E"),
-    ("no worker", "?"),
-];
+/// The results whose marks are always explained.
+const ALWAYS: [Status; 4] = [Status::Pass, Status::Compiled, Status::NotRun, Status::Vacuous];
 
-fn mark(status: &str) -> &'static str {
-    MARKS.iter().find(|(name, _)| *name == status).map_or("!", |(_, mark)| mark)
-}
-
-/// The marks that stand in the table, besides those that are always explained.
+/// The marks that stand in the table.
 fn legend(matrix: &Matrix) -> String {
-    let stands = |name: &str| matrix.rows.iter().any(|row| row.cells.iter().any(|cell| cell.status == name));
-    let shown: Vec<String> =
-        MARKS[4..].iter().filter(|(name, _)| stands(name)).map(|(name, mark)| format!("{mark} {name}")).collect();
-    if shown.is_empty() { "nothing is wrong".into() } else { shown.join("  ") }
+    let explained = |status: Status| format!("{} {}", status.mark(), status.title());
+    let stand: BTreeSet<Status> = matrix.rows.iter().flat_map(|row| row.cells.iter().map(|cell| cell.status)).collect();
+    let others: Vec<String> = stand.into_iter().filter(|status| !ALWAYS.contains(status)).map(explained).collect();
+    let others = if others.is_empty() { "nothing is wrong".to_owned() } else { others.join("  ") };
+    format!("{}; {others}", ALWAYS.map(explained).join("  "))
 }

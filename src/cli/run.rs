@@ -117,8 +117,8 @@ fn print(prep: &Prep, results: &[(&Target, &Conclusion)]) -> anyhow::Result<()> 
             }
             _ => Default::default(),
         };
-        let result = conclusion.status(prep.case());
-        table.row([target.name.clone(), result.into(), checked, open, skipped, what(prep, conclusion)]);
+        let result = conclusion.status(prep.case()).title();
+        table.row([target.name.clone(), result, checked, open, skipped, what(prep, conclusion)]);
     }
     put(format_args!("{table}"))?;
     for (target, conclusion) in results {

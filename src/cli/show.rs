@@ -9,6 +9,7 @@ use tangle_campaign::prepare::{Prepared, prepare};
 use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::{LoggedEvent, predict};
 use tangle_program::case::Case;
+use tangle_program::subgroup::parse_subgroup_size;
 use tangle_program::tree::{SiteId, Stmt};
 
 use super::args::{DeviceArgs, Found, read_case};
@@ -20,7 +21,7 @@ pub struct Args {
     /// The case: a JSON file, the folder of a finding, or an artifact of `cargo fuzz`
     case: PathBuf,
     /// Show what is expected with linear subgroups of this size
-    #[arg(long, value_name = "SIZE", conflicts_with_all = ["device", "compiler"])]
+    #[arg(long, value_name = "SIZE", value_parser = parse_subgroup_size, conflicts_with_all = ["device", "compiler"])]
     subgroup_size: Option<u32>,
     #[command(flatten)]
     devices: DeviceArgs,
@@ -58,7 +59,6 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
 /// The case as the device runs it, and the lane map that is asked for.
 fn as_run(args: &Args, case: Case) -> anyhow::Result<(Case, Option<LaneMap>)> {
     if let Some(size) = args.subgroup_size {
-        anyhow::ensure!(size.is_power_of_two() && size <= 128, "a subgroup size is a power of two up to 128");
         let map = LaneMap::linear(&case, size);
         return Ok((case, Some(map)));
     }

@@ -12,6 +12,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table};
 use ratatui::{DefaultTerminal, Frame};
 use tangle_campaign::campaign::Moment;
+use tangle_identity::Status;
 use tangle_report::campaign::Sample;
 use tangle_report::statistics::{BugEntry, SignatureEntry, Statistics};
 use tangle_report::text::thousands;
@@ -280,9 +281,9 @@ fn draw_devices(frame: &mut Frame<'_>, state: &State, area: Rect) {
 }
 
 /// What is not `pass`.
-fn verdicts(verdicts: &BTreeMap<String, u64>) -> String {
-    let others = verdicts.iter().filter(|(verdict, _)| *verdict != "pass");
-    others.map(|(verdict, count)| format!("{} {count}", verdict.replace('_', " "))).collect::<Vec<_>>().join(", ")
+fn verdicts(verdicts: &BTreeMap<Status, u64>) -> String {
+    let others = verdicts.iter().filter(|(verdict, _)| **verdict != Status::Pass);
+    others.map(|(verdict, count)| format!("{} {count}", verdict.title())).collect::<Vec<_>>().join(", ")
 }
 
 /// Findings, those with most cases first, and the known bugs below.
@@ -317,7 +318,7 @@ mod tests {
         let device = DeviceSample {
             cases,
             checked: cases * 1_000,
-            verdicts: [("pass".to_owned(), cases - 2), ("value".to_owned(), 2)].into(),
+            verdicts: [(Status::Pass, cases - 2), (Status::Finding(Kind::Value), 2)].into(),
             restarts,
             coverage: (1_200, 2_400),
             ..DeviceSample::default()

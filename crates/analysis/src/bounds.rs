@@ -15,14 +15,12 @@ use crate::undefined::{InFunction, MayBeUndefined};
 use crate::uniform::Here;
 use tangle_program::case::{Case, Data, EntryPoint, SubgroupSize};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::subgroup::{Fold, Gives, SubgroupOp};
+use tangle_program::subgroup::{Fold, Gives, MAX_SUBGROUP_SIZE, SubgroupOp};
 use tangle_program::tree::{Block, Builtin, Expr, Function, FunctionId, Loop, LoopKind, Stmt, VarId, walk_block};
 use tangle_program::types::{Scalar, Type};
 
 /// The most iterations of one loop, unless it only sums something up ([`crate::cost::MAX_LONG_ITERATIONS`]), and the greatest step of its counter.
 pub const MAX_LOOP_ITERATIONS: u64 = 128;
-/// The greatest subgroup size of Vulkan (rules P14 and P15).
-pub const MAX_SUBGROUP_SIZE: u32 = 128;
 
 /// What is known where an expression stands: its function, the entry point and the data, and where undefined values may be.
 #[derive(Clone, Debug)]

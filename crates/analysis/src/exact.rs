@@ -37,13 +37,13 @@
 //! A variable has the extent of its type, and what is stored to it must be within that: so nothing needs to be known of what runs before. So
 //! do the parts of a nested aggregate, whose types may be several.
 
-use crate::bounds::{MAX_SUBGROUP_SIZE, Scope};
+use crate::bounds::Scope;
 pub use crate::extent::Extent;
 use crate::info::ExprInfo;
 use crate::interval::Interval;
 use tangle_program::case::SubgroupSize;
 use tangle_program::ops::{BinaryOp, Intrinsic};
-use tangle_program::subgroup::{Fold, Gives};
+use tangle_program::subgroup::{Fold, Gives, MAX_SUBGROUP_SIZE};
 use tangle_program::tree::{Expr, SubgroupCall};
 use tangle_program::types::Scalar;
 

@@ -33,8 +33,9 @@ impl Scope<'_> {
         let scalar = ty.map_or(Scalar::Uint, |ty| ty.scalar);
         let range = self.range_from(expr, scalar, operands);
         let of_call = || operands.first().map(ExprInfo::scalar);
-        let makes_undefined =
-            self.undefined().is_some_and(|held| undefined::makes_undefined(expr, of_call, self.entry_point(), &held));
+        let makes_undefined = self
+            .undefined()
+            .is_some_and(|places| undefined::makes_undefined(expr, of_call, self.entry_point(), &places));
         ExprInfo {
             ty,
             range,

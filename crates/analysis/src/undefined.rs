@@ -16,8 +16,8 @@ use tangle_program::tree::{
 };
 use tangle_program::types::Scalar;
 
-/// What is known of the places that hold values: which may hold an undefined one.
-pub(crate) trait Holders {
+/// Places that hold values: which may hold an undefined one.
+pub(crate) trait Places {
     /// A variable.
     fn var(&self, var: VarId) -> bool;
     /// An array in shared memory.
@@ -29,11 +29,11 @@ pub(crate) fn makes_undefined(
     expr: &Expr,
     scalar: impl FnOnce() -> Option<Scalar>,
     entry_point: &EntryPoint,
-    held: &impl Holders,
+    places: &impl Places,
 ) -> bool {
     match expr {
-        Expr::Var(var) => held.var(*var),
-        Expr::Load(load) => held.array(load.array),
+        Expr::Var(var) => places.var(*var),
+        Expr::Load(load) => places.array(load.array),
         Expr::Subgroup(call) => !is_defined_form(call, scalar, entry_point),
         Expr::Bool(_)
         | Expr::Int(_)
@@ -59,10 +59,10 @@ pub(crate) fn makes_undefined(
 }
 
 /// True if some lane's value may be undefined.
-fn may_be_undefined(expr: &Expr, function: &Function, entry_point: &EntryPoint, held: &impl Holders) -> bool {
+fn may_be_undefined(expr: &Expr, function: &Function, entry_point: &EntryPoint, places: &impl Places) -> bool {
     expr.any(&mut |expr| {
         let scalar = || expr.operands().next()?.ty(function).map(|ty| ty.scalar);
-        makes_undefined(expr, scalar, entry_point, held)
+        makes_undefined(expr, scalar, entry_point, places)
     })
 }
 
@@ -184,7 +184,7 @@ pub(crate) struct InFunction<'a> {
     function: FunctionId,
 }
 
-impl Holders for InFunction<'_> {
+impl Places for InFunction<'_> {
     fn var(&self, var: VarId) -> bool {
         self.found.var(self.function, var)
     }
@@ -315,7 +315,7 @@ mod tests {
     /// Variable 0 holds something undefined, and no other place does.
     struct FirstVar;
 
-    impl Holders for FirstVar {
+    impl Places for FirstVar {
         fn var(&self, var: VarId) -> bool {
             var == 0
         }

@@ -37,8 +37,8 @@ use crate::variants;
 /// Opens another worker of a device.
 pub type Opener = Box<dyn Fn(&str) -> anyhow::Result<Target> + Send + Sync>;
 
-/// Processor time of a finding's first turn.
-const TURN: Duration = Duration::from_secs(30);
+/// Processor time that a finding gets at first.
+const TIME_SLICE: Duration = Duration::from_secs(30);
 
 /// The urgency of further witnesses of what takes long to reproduce: nearly always they show the same bug.
 const LATE: u8 = 3;
@@ -154,7 +154,7 @@ impl Background {
             devices,
             against,
             queue: Mutex::default(),
-            turn: TURN,
+            turn: TIME_SLICE,
             clues: Mutex::default(),
             explained: Mutex::default(),
             number: AtomicU64::new(0),
@@ -176,7 +176,7 @@ impl Background {
         self.queue().keys().filter(|priority| priority.round == 0 && priority.urgency < LATE).count()
     }
 
-    /// Findings that fail like this one on a device and pass with these changes, or with one that tells alone, are the same bug.
+    /// Findings that fail like this one on a device and pass with these changes, or with one that identifies a bug alone, are the same bug.
     pub fn learn(&self, device: &str, signature: &Signature, changes: &BTreeSet<Change>) {
         self.add_clue(device, Fails::Like(signature.clone()), changes);
     }
@@ -459,12 +459,12 @@ mod tests {
     fn what_ends_before_its_turn_is_missed_unless_its_signature_is_explained() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let one = request("reference:assumption_unreachable", assumed(), place.path().join("1"));
-        let background = background(TURN);
+        let background = background(TIME_SLICE);
         background.ask(one.clone(), 0);
         background.ask(Request { folder: place.path().join("2"), ..one.clone() }, 1);
         background.work(&AtomicBool::new(true), |_| panic!("it is stopped"));
         assert_eq!(background.left_over().len(), 2);
-        let background = self::background(TURN);
+        let background = self::background(TIME_SLICE);
         background.explain(&one);
         background.ask(one, 0);
         background.work(&AtomicBool::new(true), |_| panic!("it is stopped"));
@@ -481,7 +481,7 @@ mod tests {
             ("reference:if_merge_loses_last_lane", branched(), &["minimised"]),
         ] {
             let request = request(device, case, place.path().join(device));
-            let background = background(TURN);
+            let background = background(TIME_SLICE);
             background.learn(device, &request.signature, &[change].into());
             background.ask(request, 0);
             assert_eq!(all(&background), expected, "{device}");
@@ -498,7 +498,7 @@ mod tests {
         {
             std::fs::write(&file, format!("[[bug]]\nname = 'a'\npasses_without = ['{change}']\n")).expect("ours");
             let known = Known::read(std::slice::from_ref(&file)).expect("it is good");
-            let background = background(TURN);
+            let background = background(TIME_SLICE);
             background.learn_known(device, &known.bugs()[0]);
             background.ask(request(device, assumed(), place.path().join(change)), 0);
             assert_eq!(all(&background), expected, "{change}");
@@ -515,7 +515,7 @@ mod tests {
         let failing = Failing::confirm(&target, &minimal.case, &minimal.signature).expect("it fails every time");
         let changes = failing.passes_without();
         for (device, is_it) in [(device, true), ("reference:last_lane_never_active", false)] {
-            let background = background(TURN);
+            let background = background(TIME_SLICE);
             background.learn(device, &minimal.signature, &changes);
             let finding = request(device, with_more(scan()), place.path().into());
             let recognised = background.recognised(&finding, &mut BTreeMap::new());

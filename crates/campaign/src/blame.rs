@@ -5,8 +5,8 @@
 //! each time; what fails in another way, or cannot run, is left open.
 
 use anyhow::ensure;
-use tangle_identity::Signature;
 use tangle_identity::switches::{Switch, Switches, Variable};
+use tangle_identity::{DriverId, Signature};
 use tangle_program::case::Case;
 use tangle_program::variant::{PASSES, Variant};
 
@@ -42,13 +42,8 @@ pub fn blame(
         Ok(())
     };
     fails("does not show it each time")?;
-    let member = |name: &str| target.info[name].as_str().unwrap_or_default().trim().to_owned();
-    let mut switches = Switches {
-        device: target.name.clone(),
-        driver: member("driver_name"),
-        version: member("driver_info"),
-        ..Switches::default()
-    };
+    let DriverId { name, version } = target.driver_id();
+    let mut switches = Switches { device: target.name.clone(), driver: name, version, ..Switches::default() };
     let size = |target: &Target| target.info["subgroup"]["size"].clone();
     for variable in variables {
         let (answer, is_same_size) = match open(variable) {

@@ -7,6 +7,7 @@ use tangle_analysis::validate::validate;
 use tangle_files::write_atomically;
 use tangle_identity::normal_form::normal_form;
 use tangle_program::case::Case;
+use tangle_program::text::slug;
 
 use crate::replay::find_cases;
 
@@ -34,7 +35,7 @@ pub fn add(addition: Addition, folder: &Path) -> anyhow::Result<PathBuf> {
     if let Some(file) = find(&form, corpus_of(folder))? {
         anyhow::bail!("{} is the same test, but for names and data", file.display());
     }
-    let name = name.unwrap_or_else(|| format!("{}-{}", slug(guards), &form[..6]));
+    let name = name.unwrap_or_else(|| format!("{}-{}", first_words(guards), &form[..6]));
     let file = folder.join(format!("{name}.json"));
     anyhow::ensure!(!file.exists(), "there is another case {}: choose another --name", file.display());
     case.about = guards.into();
@@ -66,9 +67,8 @@ fn find(form: &str, corpus: &Path) -> anyhow::Result<Option<PathBuf>> {
 const WORDS: usize = 7;
 
 /// The first words of a text as a file name.
-fn slug(text: &str) -> String {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).take(WORDS);
-    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
+fn first_words(text: &str) -> String {
+    slug(text).split('-').take(WORDS).collect::<Vec<_>>().join("-")
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
 
-use tangle_identity::Kind;
 use tangle_identity::book::version_numbers as numbers;
+use tangle_identity::{DriverId, Kind, Status};
 use tangle_program::case::Case;
 use tangle_report::matrix::{Matrix, MatrixCell, MatrixDevice, MatrixRow, Meaning};
 
@@ -44,12 +44,12 @@ pub fn matrix(targets: &[Target], subjects: &[Subject], done: &AtomicUsize) -> M
 
 fn cell(case: &Case, conclusion: &Conclusion) -> MatrixCell {
     let status = conclusion.status(case);
-    let meaning = match (conclusion.signature(case), status) {
+    let meaning = match status {
         // The toolchain's, and no device's.
-        (Some(signature), _) if signature.kind == Kind::Toolchain => Meaning::Open,
-        (Some(_), _) => Meaning::Bad,
-        (None, "pass") => Meaning::Good,
-        (None, _) => Meaning::Open,
+        Status::Finding(Kind::Toolchain) => Meaning::Open,
+        Status::Finding(_) => Meaning::Bad,
+        Status::Pass => Meaning::Good,
+        Status::Vacuous | Status::Compiled | Status::NotRun | Status::NoWorker | Status::ShortOfMemory => Meaning::Open,
     };
     MatrixCell { status, meaning }
 }
@@ -63,8 +63,8 @@ struct Version {
 
 impl Version {
     fn of(target: &Target) -> Version {
-        let member = |member: &str| target.info[member].as_str().unwrap_or_default().trim().to_owned();
-        Version { driver: member("driver_name"), numbers: numbers(&member("driver_info")) }
+        let DriverId { name, version } = target.driver_id();
+        Version { driver: name, numbers: numbers(&version) }
     }
 
     fn number(&self) -> String {
@@ -81,7 +81,7 @@ fn histories(versions: &[Version], cells: &[MatrixCell]) -> Vec<String> {
         let of_driver = || versions.iter().zip(cells).filter(|(other, _)| other.driver == version.driver);
         let meaning = match cell.meaning {
             // That a pipeline could be created speaks against a bug only if the bug is that it cannot.
-            Meaning::Open if cell.status == "compiled" && !of_driver().any(|(_, cell)| is_result(cell)) => {
+            Meaning::Open if cell.status == Status::Compiled && !of_driver().any(|(_, cell)| is_result(cell)) => {
                 Meaning::Good
             }
             Meaning::Open => continue,
@@ -98,7 +98,7 @@ fn histories(versions: &[Version], cells: &[MatrixCell]) -> Vec<String> {
 
 /// True if this is a wrong result: something ran.
 fn is_result(cell: &MatrixCell) -> bool {
-    [Kind::Value, Kind::Path, Kind::LaneMap].iter().any(|kind| kind.name() == cell.status)
+    matches!(cell.status, Status::Finding(Kind::Value | Kind::Path | Kind::LaneMap))
 }
 
 /// One driver's history, from its oldest version here to its newest.
@@ -155,7 +155,7 @@ mod tests {
             let version = |driver: &str, text: &str| Version { driver: driver.into(), numbers: numbers(text) };
             let versions: Vec<Version> = devices.iter().map(|(driver, text, _)| version(driver, text)).collect();
             let cells: Vec<MatrixCell> =
-                devices.iter().map(|&(_, _, meaning)| MatrixCell { status: "", meaning }).collect();
+                devices.iter().map(|&(_, _, meaning)| MatrixCell { status: Status::NotRun, meaning }).collect();
             assert_eq!(histories(&versions, &cells), expected, "{devices:?}");
         }
     }
@@ -163,9 +163,11 @@ mod tests {
     #[test]
     fn compiling_speaks_against_crashes_only() {
         let versions = ["1.0", "2.0"].map(|text| Version { driver: "r".into(), numbers: numbers(text) });
-        let compiled = MatrixCell { status: "compiled", meaning: Meaning::Open };
-        for (status, expected) in [("crash", "r: bad in 1.0, fixed in 2.0 or earlier"), ("value", "r: bad in 1.0")] {
-            let cells = [MatrixCell { status, meaning: Meaning::Bad }, compiled];
+        let compiled = MatrixCell { status: Status::Compiled, meaning: Meaning::Open };
+        for (kind, expected) in
+            [(Kind::Crash, "r: bad in 1.0, fixed in 2.0 or earlier"), (Kind::Value, "r: bad in 1.0")]
+        {
+            let cells = [MatrixCell { status: Status::Finding(kind), meaning: Meaning::Bad }, compiled];
             assert_eq!(histories(&versions, &cells), [expected]);
         }
     }

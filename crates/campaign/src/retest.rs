@@ -5,9 +5,9 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tangle_identity::Kind;
 use tangle_identity::book::{OPTIMISER, Record, Seen, Tried};
 use tangle_identity::known::Effect;
+use tangle_identity::{DriverId, Kind};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::Severity;
 use tangle_runner::toolchain;
@@ -43,7 +43,7 @@ pub fn retest(targets: &[Target], record: &Record, prep: &Prep, done: &AtomicUsi
 
 /// What a device says about a bug; `None` if nothing.
 fn try_on(target: &Target, record: &Record, prep: &Prep) -> Option<Tried> {
-    let (driver, version) = made_by(target, record);
+    let DriverId { name: driver, version } = made_by(target, record);
     let is_optimiser = record.drivers.iter().any(|own| own == OPTIMISER);
     // What other compilers make is no module of the case's.
     if !record.is_about(&target.name, &driver) || is_optimiser && driver != OPTIMISER {
@@ -63,13 +63,12 @@ fn try_on(target: &Target, record: &Record, prep: &Prep) -> Option<Tried> {
 }
 
 /// Whose version is tried: the device's driver or compiler, or the optimiser, whose modules the interpreter runs.
-fn made_by(target: &Target, record: &Record) -> (String, String) {
+fn made_by(target: &Target, record: &Record) -> DriverId {
     let is_interpreter = built_in(&target.name).is_some_and(|kind| kind.word == interpreter::BUILT_IN.word);
     if is_interpreter && record.drivers.iter().any(|driver| driver == OPTIMISER) {
-        return (OPTIMISER.to_owned(), toolchain::optimiser_version());
+        return DriverId { name: OPTIMISER.to_owned(), version: toolchain::optimiser_version() };
     }
-    let member = |name: &str| target.info[name].as_str().unwrap_or_default().trim().to_owned();
-    (member("driver_name"), member("driver_info"))
+    target.driver_id()
 }
 
 /// What a run shows.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tangle_analysis::validate::validate;
 use tangle_identity::failure::{ToolFault, ToolStep};
 use tangle_identity::known::Effect;
-use tangle_identity::{Detail, DeviceId, Kind, Signature};
+use tangle_identity::{Detail, DeviceId, DriverId, Kind, Signature, Status};
 use tangle_oracle::judge::{Judgement, Mismatch, Observation, Verdict, judge};
 use tangle_program::case::{Case, SubgroupSize, Tier};
 use tangle_program::variant::Variant;
@@ -125,6 +125,25 @@ pub enum Finish {
     },
 }
 
+impl Finish {
+    /// The result in a word, given the signature that it has if it is a finding.
+    pub fn status(&self, signature: Option<&Signature>) -> Status {
+        if let Some(signature) = signature {
+            return Status::Finding(signature.kind);
+        }
+        match self {
+            Finish::Judged(judgement) if judgement.verdict == Verdict::Vacuous => Status::Vacuous,
+            Finish::Judged(_) => Status::Pass,
+            Finish::Compiled => Status::Compiled,
+            Finish::Unsupported { .. } => Status::NotRun,
+            Finish::Failed(_) => Status::ShortOfMemory,
+            Finish::NoWorker { .. } => Status::NoWorker,
+            Finish::Toolchain { .. } | Finish::Undefined { .. } => Status::Finding(Kind::Toolchain),
+            Finish::Fatal { .. } => Status::Finding(Kind::Crash),
+        }
+    }
+}
+
 /// The outcome of one case on one device, with what was read back.
 #[derive(Clone, Debug)]
 pub struct Conclusion {
@@ -196,26 +215,18 @@ impl Conclusion {
         }
     }
 
-    /// The result in a word: a kind of finding, or `pass`, `vacuous`, `compiled`, `not run`, `no worker`, `short of memory`.
-    pub fn status(&self, case: &Case) -> &'static str {
-        match (self.signature(case), &self.finish) {
-            (Some(signature), _) => signature.kind.name(),
-            (None, Finish::Judged(judgement)) if judgement.verdict == Verdict::Vacuous => "vacuous",
-            (None, Finish::Compiled) => "compiled",
-            (None, Finish::Unsupported { .. }) => "not run",
-            (None, Finish::NoWorker { .. }) => "no worker",
-            (None, Finish::Failed(_)) => "short of memory",
-            (None, _) => "pass",
-        }
+    /// The result in a word.
+    pub fn status(&self, case: &Case) -> Status {
+        self.finish.status(self.signature(case).as_ref())
     }
 
     /// True if it speaks against a failure of this effect: the case passes. That a pipeline could be created, or that a run came to its end with
     /// nothing to compare, speaks against one with which the driver dies.
     pub fn speaks_against(&self, case: &Case, effect: Option<Effect>) -> bool {
         match self.status(case) {
-            "pass" => true,
-            "compiled" | "vacuous" => effect == Some(Effect::Dies),
-            _ => false,
+            Status::Pass => true,
+            Status::Compiled | Status::Vacuous => effect == Some(Effect::Dies),
+            Status::NotRun | Status::NoWorker | Status::ShortOfMemory | Status::Finding(_) => false,
         }
     }
 
@@ -302,6 +313,11 @@ impl Target {
     /// What entries of known bugs name a device by.
     pub fn id(&self) -> DeviceId {
         DeviceId::new(&self.name, &self.info)
+    }
+
+    /// Name and version of its driver.
+    pub fn driver_id(&self) -> DriverId {
+        DriverId::of(&self.info)
     }
 
     /// What the device lacks for a case; empty if it can run it.

@@ -85,8 +85,9 @@ fn with_one_site(case: &Case, site: u32) -> Option<Case> {
 
 /// The name of a device's driver, or of the one beneath its runtime, the same for all its versions.
 fn driver(target: &Target) -> String {
-    let named = target.info["webgpu"]["driver"].as_str().or_else(|| target.info["driver_name"].as_str());
-    named.unwrap_or(&target.name).to_owned()
+    let beneath = target.info["webgpu"]["driver"].as_str().map(str::to_owned);
+    let named = beneath.unwrap_or_else(|| target.driver_id().name);
+    if named.is_empty() { target.name.clone() } else { named }
 }
 
 /// What becomes of a case on every device.

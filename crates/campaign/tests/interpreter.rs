@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tangle_campaign::plan::{Choice, Plan};
 use tangle_campaign::prepare::{Prep, Prepared, prepare};
 use tangle_campaign::target::{Conclusion, Finish, Target};
-use tangle_identity::Kind;
+use tangle_identity::{Kind, Status};
 use tangle_oracle::judge::Counts;
 use tangle_program::case::Case;
 use tangle_program::tree::Stmt;
@@ -14,7 +14,7 @@ use tangle_program::variant::{Freedom, Printing, Variant};
 /// The result of so many cases.
 #[derive(Debug, Default)]
 struct Results {
-    statuses: BTreeMap<&'static str, u64>,
+    statuses: BTreeMap<Status, u64>,
     counts: Counts,
     /// What the interpreter does not run.
     missing: BTreeMap<String, u64>,
@@ -64,7 +64,7 @@ fn generated_modules_mean_what_their_programs_mean() {
     let results = run("interpreter", 300);
     println!("{results:?}");
     assert_eq!(results.findings, []);
-    assert!(results.statuses["pass"] >= 270, "{results:?}");
+    assert!(results.statuses[&Status::Pass] >= 270, "{results:?}");
     let Counts { checked, tainted, skipped, .. } = results.counts;
     assert!(checked > 100_000 && checked > tainted + skipped, "{results:?}");
 }
@@ -81,7 +81,7 @@ fn printed_modules_mean_what_their_programs_mean() {
     let results = run_as("interpreter", 300, printed);
     println!("{results:?}");
     assert_eq!(results.findings, []);
-    assert!(results.statuses["pass"] >= 270, "{results:?}");
+    assert!(results.statuses[&Status::Pass] >= 270, "{results:?}");
     let Counts { checked, tainted, skipped, .. } = results.counts;
     assert!(checked > 100_000 && checked > tainted + skipped, "{results:?}");
 }
@@ -93,7 +93,7 @@ fn a_wrong_merge_is_found() {
     case.variant = Variant::Printed(Printing::PLAIN);
     let target = Target::built_in("interpreter").expect("it is built in");
     let right = prepare(case.clone()).expect("a valid module");
-    assert_eq!(target.run(&right).status(&case), "pass");
+    assert_eq!(target.run(&right).status(&case), Status::Pass);
     let mut late = case.clone();
     let body = &mut late.program.functions.last_mut().expect("main").body;
     let at = body.iter().position(|stmt| matches!(stmt, Stmt::If { .. })).expect("a selection");

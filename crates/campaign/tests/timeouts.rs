@@ -12,7 +12,7 @@ use crossbeam_channel::Sender;
 use tangle_campaign::executor::{Description, Executor, Task, Worker};
 use tangle_campaign::target::Target;
 use tangle_files::text::Lines;
-use tangle_identity::Kind;
+use tangle_identity::{Kind, Status};
 use tangle_report::statistics::Statistics;
 use tangle_runner::{Completion, Outcome, Stage, Stall, Suspicion, Terms};
 
@@ -79,7 +79,7 @@ fn run(place: &Path, time: Option<Duration>) -> (Statistics, Vec<(u64, Terms)>) 
 fn check_confirmed(statistics: &Statistics) {
     let device = &statistics.devices[NAME];
     assert!(device.timed_out.is_empty(), "{device:?}");
-    assert_eq!((device.verdicts["hang"], device.unconfirmed), (2, 2), "{device:?}");
+    assert_eq!((device.verdicts[&Status::Finding(Kind::Hang)], device.unconfirmed), (2, 2), "{device:?}");
     // Of a program that timed out the other input is left out, of one like those both.
     assert_eq!((device.next_case, device.left_out), (PROGRAMS * 2, 3 + 4), "{device:?}");
     assert_eq!(device.cases + device.unsupported + device.left_out, PROGRAMS * 2, "{device:?}");
@@ -109,7 +109,10 @@ fn time_outs_that_there_was_no_time_for_wait_for_the_next_run() {
     assert_eq!(seen.len() as u64, PROGRAMS, "{seen:?}");
     let device = &statistics.devices[NAME];
     assert_eq!(device.timed_out.keys().copied().collect::<Vec<_>>(), [2, 4, 8], "{device:?}");
-    assert!(!device.verdicts.contains_key("hang") && statistics.findings.is_empty(), "{device:?}");
+    assert!(
+        !device.verdicts.contains_key(&Status::Finding(Kind::Hang)) && statistics.findings.is_empty(),
+        "{device:?}"
+    );
     let (statistics, seen) = run(place.path(), None);
     assert_eq!(seen.len(), 3, "{seen:?}");
     check_confirmed(&statistics);

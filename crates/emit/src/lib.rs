@@ -15,6 +15,7 @@ mod plan;
 mod printed;
 mod printer;
 pub mod spirv;
+mod unlisted;
 pub mod wgsl;
 
 use tangle_program::case::Case;

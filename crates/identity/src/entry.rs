@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::driver::DriverId;
 use crate::signature::Kind;
 
 /// A file of known bugs cannot be used.
@@ -50,8 +51,7 @@ pub struct DeviceId {
 impl DeviceId {
     /// From a device's name and what is saved about it.
     pub fn new(name: &str, info: &serde_json::Value) -> DeviceId {
-        let member = |member: &str| info[member].as_str().unwrap_or_default();
-        DeviceId { name: name.into(), driver: format!("{} {}", member("driver_name"), member("driver_info")) }
+        DeviceId { name: name.into(), driver: DriverId::of(info).to_string() }
     }
 }
 

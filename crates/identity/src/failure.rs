@@ -42,8 +42,8 @@ pub enum Doing {
 }
 
 impl Doing {
-    /// The text of a signature of an older format, which had two steps for [`Doing::Run`].
-    pub(crate) fn in_todays_words(text: String) -> String {
+    /// The text of a signature of an older format, which had two steps for [`Doing::Run`], with that step.
+    pub(crate) fn with_current_steps(text: String) -> String {
         let run = format!("while {}", Doing::Run);
         ["while submitting the dispatch", "while waiting for the dispatch"]
             .iter()

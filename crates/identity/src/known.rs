@@ -337,7 +337,7 @@ impl Entry {
         let passes_without: BTreeSet<Change> = self.passes_without.into_iter().collect();
         if !passes_without.is_empty() && !tell(&passes_without) {
             return Err(
-                "programs of many bugs pass without that: two changes of the program, or one that tells alone".into()
+                "programs of many bugs pass without that: two changes of the program, or one that identifies a bug alone".into()
             );
         }
         let of_any = |skeleton| Shape { skeleton, categories: BTreeSet::new(), operators: BTreeSet::new() };

@@ -1,6 +1,6 @@
 //! Which rule of the specifications an expectation follows from, for reports: source, a short quotation, and why it applies.
 //!
-//! Quotations are verbatim, from the versions named in docs/rules.md, Sources. What tangle says in its own words has no quotation marks.
+//! What is quoted stands in `quotation.rs` and in the operations' table. What tangle says in its own words has no quotation marks.
 
 use tangle_oracle::judge::Kind as Wrong;
 use tangle_oracle::map::MapRule;
@@ -10,10 +10,12 @@ use tangle_program::needs::resource_classes;
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::rule::RuleNumber;
 use tangle_program::subgroup::OpInfo;
+use tangle_program::text::capital;
 use tangle_program::tree::{Expr, Program, walk_block};
 use tangle_program::types::Scalar;
 
 use crate::account::{Account, First, Logged};
+use crate::quotation::*;
 use crate::signature::{Kind, Signature};
 use crate::trace::{AfterLoop, after_loop};
 
@@ -31,12 +33,12 @@ pub struct Rule {
 }
 
 impl Rule {
-    fn quoted(source: &'static str, quote: impl Into<String>, because: impl Into<String>) -> Rule {
-        Rule { numbers: Vec::new(), source, quote: quote.into(), because: because.into() }
+    fn quoted(quotation: Quotation, because: impl Into<String>) -> Rule {
+        Rule { quote: quotation.text.into(), ..Rule::paraphrased(quotation.source, because) }
     }
 
     fn paraphrased(source: &'static str, because: impl Into<String>) -> Rule {
-        Rule::quoted(source, "", because)
+        Rule { numbers: Vec::new(), source, quote: String::new(), because: because.into() }
     }
 
     fn numbered<const N: usize>(self, numbers: [(char, u8); N]) -> Rule {
@@ -53,11 +55,6 @@ impl Rule {
         format!("{} (docs/rules.md, {})", self.source, numbers.join(" and "))
     }
 }
-
-const SPIRV_UNIFORM: &str = "SPIR-V 1.6 rev 6, §2.2.5 Control Flow";
-const MAXIMAL: &str = "SPV_KHR_maximal_reconvergence rev 2";
-const NOT_MERGED: &str = "implementations will not merge tangles during execution except through reconvergence.";
-const SUBGROUP_UNIFORM: &str = "SPV_KHR_subgroup_uniform_control_flow rev 2, §3.6 Execution Mode";
 
 /// The rules that a first wrong step breaks.
 pub fn of_step(account: &Account<'_>, first: &First) -> Vec<Rule> {
@@ -95,8 +92,7 @@ fn variable_rule(found: &AfterLoop) -> Rule {
         .numbered([('Y', 9)]);
     }
     Rule::quoted(
-        "SPIR-V 1.6 rev 6, Storage Class, Function",
-        "Visible only within the declaring function of the current invocation.",
+        OWN_VARIABLE,
         format!(
             "`{}` is such a variable: what other invocations compute after this one has left the loop changes nothing in it.",
             found.variable
@@ -108,10 +104,7 @@ fn variable_rule(found: &AfterLoop) -> Rule {
 /// Which resource of an array of descriptors a lane reads (rule Y11).
 fn resource_rule() -> Rule {
     Rule::quoted(
-        "Vulkan, VUID-RuntimeSpirv-subgroupSize-10149",
-        "the resource through which that memory is accessed is not uniform within the invocation group, and not uniform within the \
-         subgroup, then the operand corresponding to that resource (e.g. the pointer or sampled image operand) must be decorated with \
-         NonUniform",
+        NON_UNIFORM_INDEX,
         "Each invocation reads the resource of its own index. Where the decoration is left out here, all invocations of the dispatch that \
          come to the access have the same index; what it is in those that do not come there does not matter.",
     )
@@ -149,16 +142,14 @@ fn wrong_word<'a>(account: &'a Account<'_>, first: &First) -> Option<&'a Logged>
 /// Why a value that no subgroup operation gives has one legal result.
 fn computed_rules(program: &Program, is_float: bool) -> Vec<Rule> {
     let own = Rule::quoted(
-        "SPIR-V 1.6 rev 6, Storage Class, Function",
-        "Visible only within the declaring function of the current invocation.",
+        OWN_VARIABLE,
         "The value follows from the lane's own operands and variables. What other lanes do, or have done before, changes nothing in \
          them. Where a result of a subgroup operation went into it, that result is determined, too.",
     )
     .numbered([('Y', 9)]);
     if is_float {
         let exact = Rule::quoted(
-            "Vulkan, Precision of Core SPIR-V Instructions",
-            "Correctly rounded.",
+            CORRECTLY_ROUNDED,
             "Every partial result is exactly representable, so that all rounding modes and all arrangements of the terms give the same. \
              Comparisons, minimum, maximum and clamping are exact.",
         );
@@ -167,18 +158,14 @@ fn computed_rules(program: &Program, is_float: bool) -> Vec<Rule> {
     let mut rules = vec![own];
     if contains(program, is_arithmetic) {
         let wraps = Rule::quoted(
-            "SPIR-V 1.6 rev 6, Arithmetic Instructions, OpIAdd",
-            "The resulting value equals the low-order N bits of the correct result R, where N is the component width and R is computed with \
-             enough precision to avoid overflow and underflow.",
+            WRAPS,
             "So integers wrap around, in differences and products, too; comparisons, selections and bitwise operations are exact.",
         );
         rules.push(wraps.numbered([('N', 1)]));
     }
     if contains(program, |expr| matches!(expr, Expr::Intrinsic(op, _) if op.is_signed_remainder())) {
         let remainder = Rule::quoted(
-            "SPIR-V 1.6 rev 6, Arithmetic Instructions, OpSRem",
-            "the result is the remainder r of Operand 1 divided by Operand 2 where if r ≠ 0, the sign of r is the same as the sign of \
-             Operand 1.",
+            REMAINDER,
             "OpSMod gives that of the sign of Operand 2. The device has maintenance8, so that operands may be negative.",
         );
         rules.push(remainder.numbered([('N', 13)]));
@@ -209,54 +196,34 @@ fn is_partial(account: &Account<'_>, first: &First) -> bool {
 }
 
 fn operation_rule(info: &OpInfo, scalar: Scalar) -> Rule {
-    let because = match info.sentence {
-        "" => {
-            "The result is the value of the lane ((id + delta) & (n - 1)) + (id & ~(n - 1)), for clusters of n.".into()
-        }
-        _ => format!(
-            "{}() is executed by the invocations of its tangle, the expected lanes, and by no others.",
-            info.name
-        ),
-    };
-    Rule { numbers: vec![info.rule(scalar)], ..Rule::quoted(info.source, info.quotation(scalar), because) }
+    let because =
+        format!("{}() is executed by the invocations of its tangle, the expected lanes, and by no others.", info.name);
+    Rule { numbers: vec![info.rule(scalar)], quote: info.quotation(scalar), ..Rule::paraphrased(info.source, because) }
 }
 
 /// Why just these lanes execute an operation together. `partial`: some lanes of a subgroup are elsewhere.
 fn tangle_rules(case: &Case, partial: bool) -> Vec<Rule> {
     let same_path = Rule::quoted(
-        SPIRV_UNIFORM,
-        "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path.",
+        SAME_PATH,
         "All lanes that come here at all took one path to it since control flow was last uniform, and no others ever execute \
          this instruction.",
     )
     .numbered([('E', 8)]);
-    let reconverges = |because: &str| {
-        Rule::quoted(
-            SPIRV_UNIFORM,
-            "If control flow is uniform upon entry into a structured loop or selection, and all invocations leave that loop or \
-             selection via the header block's declared merge block, then control flow reconverges to be uniform at that merge \
-             block.",
-            because,
-        )
-        .numbered([('R', 6), ('E', 7)])
-    };
+    let reconverges = |because: &str| Rule::quoted(RECONVERGES, because).numbered([('R', 6), ('E', 7)]);
     match (case.tier, partial) {
         (Tier::Maximal, _) => vec![
             Rule::quoted(
-                MAXIMAL,
-                "'T(L)' will include all non-escaping invocations in 'T(M)'",
+                ALL_MERGE,
                 "(Reconvergence.) L is the merge block or continue target of M, or follows the function call: all lanes come \
                  together again that did not leave by another way.",
             )
             .numbered([('X', 3)]),
-            Rule::quoted(MAXIMAL, NOT_MERGED, "(Non-reconvergence.) No other lanes can be here.").numbered([('X', 8)]),
+            Rule::quoted(NOT_MERGED, "(Non-reconvergence.) No other lanes can be here.").numbered([('X', 8)]),
         ],
         (_, true) => vec![same_path],
         (Tier::SubgroupUniform, false) => vec![
             Rule::quoted(
                 SUBGROUP_UNIFORM,
-                "Extends the definition of *Uniform Control Flow* to apply to each *Subgroup* scope instance in addition to the \
-                 *invocation group*.",
                 "The entry point has this execution mode.",
             )
             .numbered([('T', 2)]),
@@ -279,15 +246,8 @@ fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
             "{}. No order explains what they logged; the values shown as expected are those of one legal order.",
             capital(rule.text())
         );
-        let steps = "Perform the following steps atomically with respect to any other atomic accesses within Scope to the same location: \
-                     1) load through Pointer to get an Original Value";
-        return vec![Rule {
-            numbers: vec![rule.number()],
-            ..Rule::quoted("SPIR-V 1.6 rev 6, OpAtomicIAdd", steps, because)
-        }];
+        return vec![Rule { numbers: vec![rule.number()], ..Rule::quoted(ATOMIC_STEPS, because) }];
     }
-    let tangle = "The set of invocations that execute the same dynamic instance of an instruction.";
-    let same_path = "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path.";
     let because = match rule.severity() {
         Severity::Hard => "No division of the lanes explains what they logged.",
         Severity::Strong => "That is the letter of the specification; no conformance test covers it.",
@@ -299,48 +259,37 @@ fn observed_rules(rule: TangleRule, operation: Rule) -> Vec<Rule> {
         capital(rule.text())
     );
     let broken = match rule {
-        TangleRule::OwnBit | TangleRule::Visitors | TangleRule::Partition => {
-            Rule::quoted("SPIR-V 1.6 rev 6, §2.2.5 Control Flow (tangle)", tangle, because)
-        }
-        TangleRule::Order => Rule::quoted(
-            "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (tangled instruction)",
-            "until all invocations in its scope restricted tangle have executed all dynamic instances that are program-ordered \
-             before X'",
-            because,
-        ),
-        TangleRule::PathClass | TangleRule::StraightCode => Rule::quoted(SPIRV_UNIFORM, same_path, because),
-        TangleRule::Reconvergence => Rule::quoted(MAXIMAL, NOT_MERGED, because),
-        TangleRule::Operation | TangleRule::Elect | TangleRule::AtomicOrder => {
-            Rule::quoted(operation.source, operation.quote, because)
-        }
+        TangleRule::OwnBit | TangleRule::Visitors | TangleRule::Partition => Rule::quoted(TANGLE, because),
+        TangleRule::Order => Rule::quoted(TANGLED_INSTRUCTION, because),
+        TangleRule::PathClass | TangleRule::StraightCode => Rule::quoted(SAME_PATH, because),
+        TangleRule::Reconvergence => Rule::quoted(NOT_MERGED, because),
+        TangleRule::Operation | TangleRule::Elect | TangleRule::AtomicOrder => Rule { because, ..operation },
     };
     vec![Rule { numbers: vec![rule.number()], ..broken }]
 }
 
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// The rule of the lane map, with its source.
+/// The rule of the lane map, with its sentence.
 pub fn of_map(rule: MapRule) -> Rule {
-    let source = match rule {
-        MapRule::Written => "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (entry)",
-        MapRule::Token => "GL_KHR_shader_subgroup rev 8, subgroupBroadcastFirst",
-        MapRule::LaneIds => "Vulkan, Built-In Variables, SubgroupLocalInvocationId",
-        MapRule::Size => "Vulkan, Built-In Variables, SubgroupSize",
-        MapRule::EntryBallot => "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (entry), and OpGroupNonUniformBallot",
-        MapRule::FullSubgroups => "Vulkan, Shaders, Full Subgroups",
-        MapRule::DenseLanes => "WGSL, Built-in Inputs and Outputs, subgroup_invocation_id",
-        MapRule::SubgroupIdRange | MapRule::SubgroupIds => "Vulkan, Built-In Variables, SubgroupId",
-        MapRule::NumSubgroups => "Vulkan, Built-In Variables, NumSubgroups",
-        MapRule::Coverage => "Vulkan, Rasterization, Basic Polygon Rasterization, and Shaders, Helper Invocations",
-        MapRule::Quads => "Vulkan, Shaders, Scope, Quad, and Quad Group Operations",
-        MapRule::ActiveHelpers | MapRule::NoHelpers => "Vulkan, Shaders, Helper Invocations",
-        MapRule::Executions => "Vulkan, Shaders, Shader Memory Access Ordering",
-        MapRule::Payload => "SPV_EXT_mesh_shader rev 8, OpEmitMeshTasksEXT, and Vulkan, Task Shaders",
+    let because = format!("{}.", rule.text());
+    let stands = match rule {
+        MapRule::Written | MapRule::EntryBallot => Rule::quoted(ENTRY, because),
+        MapRule::Token => Rule::quoted(SCOPE_RESTRICTED, because),
+        MapRule::LaneIds => Rule::quoted(LANE_BELOW_SIZE, because),
+        MapRule::Size => Rule::quoted(ONE_SIZE, because),
+        MapRule::FullSubgroups => Rule::quoted(FULL_SUBGROUPS, because),
+        MapRule::DenseLanes => Rule::quoted(DENSE_LANES, because),
+        MapRule::SubgroupIdRange => Rule::quoted(SUBGROUP_ID, because),
+        MapRule::SubgroupIds => Rule::quoted(SUBGROUP_INDEX, because),
+        MapRule::NumSubgroups => Rule::quoted(NUM_SUBGROUPS, because),
+        MapRule::Coverage => Rule::quoted(COVERAGE, because),
+        MapRule::Quads => Rule::quoted(QUADS, because),
+        MapRule::ActiveHelpers => Rule::quoted(HELPERS_STAY, because),
+        MapRule::NoHelpers => Rule::quoted(HELPERS_ARE_OF_FRAGMENTS, because),
+        MapRule::Payload => Rule::quoted(PAYLOAD, because),
+        // A sentence for each stage.
+        MapRule::Executions => Rule::paraphrased("Vulkan, Shaders, Shader Memory Access Ordering", because),
     };
-    Rule { numbers: vec![rule.number()], ..Rule::paraphrased(source, format!("{}.", rule.text())) }
+    Rule { numbers: vec![rule.number()], ..stands }
 }
 
 /// What a device owes to every valid program.
@@ -429,8 +378,7 @@ mod tests {
     fn every_operation_with_a_result_has_a_rule() {
         for info in TABLE.iter().filter(|info| info.gives != tangle_program::subgroup::Gives::Nothing) {
             let Rule { quote, because, .. } = operation_rule(info, Scalar::Uint);
-            assert!(because.contains(info.name) || because.contains("cluster"), "{}", info.name);
-            assert_eq!(quote.is_empty(), info.op == SubgroupOp::ClusteredRotate, "{}", info.name);
+            assert!(because.contains(info.name) && !quote.is_empty(), "{}", info.name);
         }
     }
 

@@ -15,7 +15,6 @@ use tangle_program::variant::Variant;
 use crate::account::Account;
 use crate::failure::{Crash, Doing, DriverError, ToolFault, ToolStep};
 use crate::place::CrashPlace;
-use crate::skeleton::category_name;
 use crate::trace::after_loop;
 
 /// What kind of thing went wrong.
@@ -321,7 +320,7 @@ const fn is_false(value: &bool) -> bool {
 
 impl From<Wire> for Signature {
     fn from(Wire { kind, detail, facts, debug_settings }: Wire) -> Signature {
-        let detail = facts.unwrap_or_else(|| Detail::Text(Doing::in_todays_words(detail)));
+        let detail = facts.unwrap_or_else(|| Detail::Text(Doing::with_current_steps(detail)));
         // Older formats call errors of OpenGL so, too: the function says of which interface it is.
         let is_opengl = |error: &DriverError| error.call.starts_with("gl") || error.call.starts_with("egl");
         let kind = match (&detail, kind) {
@@ -366,7 +365,7 @@ impl fmt::Display for Detail {
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Shown::Operation(category) => category_name(*category),
+            Shown::Operation(category) => category.title(),
             Shown::Variable => "variable",
             Shown::Computed => "computed value",
         })
@@ -565,6 +564,7 @@ fn place(case: &Case, site: SiteId) -> Surroundings {
 
 /// The construct around a site, if it is in a block in `around`.
 fn find_site(block: &[Stmt], site: SiteId, around: Surroundings) -> Option<Surroundings> {
+    let within = |stmt: &Stmt, around| stmt.nested_blocks().find_map(|inner| find_site(inner, site, around));
     let mut is_after_loop = false;
     for stmt in block {
         let found = match stmt {
@@ -574,11 +574,10 @@ fn find_site(block: &[Stmt], site: SiteId, around: Surroundings) -> Option<Surro
             Stmt::If { then, otherwise, .. } => {
                 find_site(then, site, Surroundings::Then).or_else(|| find_site(otherwise, site, Surroundings::Else))
             }
-            _ => {
-                let inside =
-                    if matches!(stmt, Stmt::Switch { .. }) { Surroundings::Switch } else { Surroundings::Loop };
-                stmt.nested_blocks().find_map(|inner| find_site(inner, site, inside))
-            }
+            Stmt::Switch { .. } => within(stmt, Surroundings::Switch),
+            Stmt::Loop(_) => within(stmt, Surroundings::Loop),
+            // What is no construct of control flow puts nothing around it.
+            _ => within(stmt, around),
         };
         if found.is_some() {
             return found;

@@ -274,7 +274,7 @@ impl fmt::Display for Use {
         match self {
             Use::AfterLoop => f.write_str("after-loop"),
             Use::AnyOperation => f.write_str("op"),
-            Use::Operation(category) => f.write_str(category_name(*category)),
+            Use::Operation(category) => f.write_str(category.title()),
             Use::Named(op, None) => f.write_str(op.info().name),
             Use::Named(op, Some(Operand::Vector)) => write!(f, "{}(vector)", op.info().name),
             Use::Named(op, Some(Operand::Scalar(ty))) => write!(f, "{}({})", op.info().name, TypeName(*ty)),
@@ -610,25 +610,6 @@ fn note_loads(stmt: &Stmt, inputs: &mut BTreeSet<u32>) {
         });
     });
     stmt.nested_blocks().flatten().for_each(|inner| note_loads(inner, inputs));
-}
-
-/// The name of a category.
-pub const fn category_name(category: Category) -> &'static str {
-    match category {
-        Category::Basic => "elect",
-        Category::Vote => "vote",
-        Category::Ballot => "ballot",
-        Category::Arithmetic => "arithmetic",
-        Category::Shuffle => "shuffle",
-        Category::ShuffleRelative => "shuffle relative",
-        Category::Clustered => "clustered",
-        Category::Quad => "quad",
-        Category::Rotate => "rotate",
-        Category::RotateClustered => "clustered rotate",
-        Category::QuadControl => "quad vote",
-        Category::Partitioned => "partitioned",
-        Category::Derivative => "derivative",
-    }
 }
 
 #[cfg(test)]

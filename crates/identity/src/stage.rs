@@ -338,9 +338,9 @@ impl Table {
             ),
             Some(beneath) => Blame::new(
                 Stage::Runtime,
-                format!("{beneath} fails alike without the runtime, and nobody else ran the compiler's module"),
+                format!("{beneath} fails alike without the runtime, and nothing else ran the compiler's module"),
             ),
-            None if right.is_empty() => Blame::new(Stage::Runtime, "nobody else ran the compiler's module"),
+            None if right.is_empty() => Blame::new(Stage::Runtime, "nothing else ran the compiler's module"),
             None => Blame::new(
                 Stage::Runtime,
                 format!(

@@ -21,6 +21,7 @@ use tangle_interpreter::{
     BufferState, Dispatch, End, Interface, LaneMap, LanePosition, Module, Outcome, Pipeline, PipelineOptions,
 };
 use tangle_program::case::SpirvVersion;
+use tangle_program::subgroup::is_subgroup_size;
 use tangle_runner::{
     Buffer, BufferKind, Completed, DriverMode, Feature, FeatureSet, Image, ImageView, Init, Job, LaunchOutput,
     ReadBack, ReadBackMode, spirv, toolchain,
@@ -363,8 +364,7 @@ impl<'a> Ready<'a> {
             positions.sort_unstable();
             positions.windows(2).all(|pair| pair[0] != pair[1]) && positions.iter().all(|position| position.1 < size)
         };
-        let is_size = size.is_power_of_two() && size <= 128;
-        (is_size && one_size && map.workgroups.iter().all(fits)).then_some(map)
+        (is_subgroup_size(size) && one_size && map.workgroups.iter().all(fits)).then_some(map)
     }
 
     /// What the module has to leave on a lane map, where the buffers that have an address have these.

@@ -16,6 +16,7 @@
 //! - [`map_buffer`]: how a shader stores its lane map.
 //! - [`needs`]: what a device must offer to run it.
 //! - [`variant`]: ways from the shader to what the driver compiles.
+//! - [`text`]: names and sentences as people read them.
 
 pub mod case;
 pub mod control;
@@ -31,6 +32,7 @@ pub mod ops;
 pub mod resource;
 pub mod rule;
 pub mod subgroup;
+pub mod text;
 pub mod tree;
 pub mod types;
 pub mod variant;

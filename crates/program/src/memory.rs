@@ -18,6 +18,9 @@ pub type ArrayId = u32;
 /// The most shared memory of a program in bytes: what every device offers (`maxComputeSharedMemorySize`).
 pub const MAX_SHARED_BYTES: u64 = 16_384;
 
+/// What a shader in GLSL calls the index with which it fills arrays in loops of their own: no array has that name.
+pub const FILL_INDEX: &str = "slot";
+
 /// Where an array lies (SPIR-V 1.6 §3.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StorageClass {

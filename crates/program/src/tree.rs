@@ -16,7 +16,7 @@ use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
 use crate::resource::ResourceClass;
 use crate::subgroup::{Fold, SubgroupOp};
 use crate::types::{Scalar, Type};
-pub use visit::{Operands, walk_block};
+pub use visit::{Operands, ends_in_jump, walk_block};
 
 /// Index of a variable in its function: parameters first, then locals.
 pub type VarId = u32;
@@ -584,94 +584,71 @@ fn is_of_pair(expr: &Expr, fold: Fold) -> bool {
         && call.args == [Expr::Builtin(Builtin::LocalIndex)])
 }
 
-/// Built-in variables of GLSL and values derived from them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Builtin {
-    /// `gl_SubgroupInvocationID`, read through a highp copy (rules P14 and P15, the mediump trap).
-    #[serde(rename = "SubgroupLocalInvocationId", alias = "lane")]
-    Lane,
-    /// `gl_SubgroupSize`, read through a highp copy.
-    #[serde(alias = "subgroup_size")]
-    SubgroupSize,
-    /// `gl_SubgroupID`.
-    #[serde(alias = "subgroup_id")]
-    SubgroupId,
-    /// `gl_NumSubgroups`.
-    #[serde(alias = "num_subgroups")]
-    NumSubgroups,
-    /// `gl_LocalInvocationIndex`.
-    #[serde(rename = "LocalInvocationIndex", alias = "local_index")]
-    LocalIndex,
-    /// `gl_LocalInvocationID.x`
-    #[serde(rename = "LocalInvocationId.x", alias = "local_x")]
-    LocalX,
-    /// `gl_LocalInvocationID.y`
-    #[serde(rename = "LocalInvocationId.y", alias = "local_y")]
-    LocalY,
-    /// `gl_LocalInvocationID.z`
-    #[serde(rename = "LocalInvocationId.z", alias = "local_z")]
-    LocalZ,
-    /// The linear index of the workgroup in the dispatch.
-    #[serde(alias = "workgroup_index")]
-    WorkgroupIndex,
-    /// `gl_SubgroupEqMask`
-    #[serde(rename = "SubgroupEqMask", alias = "eq_mask")]
-    EqMask,
-    /// `gl_SubgroupGeMask`
-    #[serde(rename = "SubgroupGeMask", alias = "ge_mask")]
-    GeMask,
-    /// `gl_SubgroupGtMask`
-    #[serde(rename = "SubgroupGtMask", alias = "gt_mask")]
-    GtMask,
-    /// `gl_SubgroupLeMask`
-    #[serde(rename = "SubgroupLeMask", alias = "le_mask")]
-    LeMask,
-    /// `gl_SubgroupLtMask`
-    #[serde(rename = "SubgroupLtMask", alias = "lt_mask")]
-    LtMask,
-    /// `helperInvocationEXT()`: whether the invocation is a helper now; only in fragment shaders.
-    #[serde(rename = "HelperInvocation")]
-    Helper,
-    /// `gl_HelperInvocation`: whether the invocation was launched as a helper; only in fragment shaders that do not demote, since the input does not say what
-    /// is so after that (docs/rules.md, rule H7).
-    #[serde(rename = "HelperInvocationInput")]
-    HelperInput,
+/// The built-ins: their names in JSON, with that of older formats, and their types. Those of compute shaders come first.
+macro_rules! builtins {
+    (
+        compute { $($(#[$doc:meta])+ $compute:ident: $name:literal | $older:literal, $ty:expr;)+ }
+        fragment { $($(#[$fragment_doc:meta])+ $fragment:ident: $fragment_name:literal, $fragment_ty:expr;)+ }
+    ) => {
+        /// Built-in variables of GLSL and values derived from them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Builtin {
+            $($(#[$doc])+ #[serde(rename = $name, alias = $older)] $compute,)+
+            $($(#[$fragment_doc])+ #[serde(rename = $fragment_name)] $fragment,)+
+        }
+
+        impl Builtin {
+            /// Every built-in of a compute shader.
+            pub const ALL: [Builtin; [$($name),+].len()] = [$(Builtin::$compute),+];
+
+            /// Its type.
+            pub const fn ty(self) -> Type {
+                match self {
+                    $(Builtin::$compute => $ty,)+
+                    $(Builtin::$fragment => $fragment_ty,)+
+                }
+            }
+        }
+    };
 }
 
-impl Builtin {
-    /// Every built-in of a compute shader.
-    pub const ALL: [Builtin; 14] = [
-        Builtin::Lane,
-        Builtin::SubgroupSize,
-        Builtin::SubgroupId,
-        Builtin::NumSubgroups,
-        Builtin::LocalIndex,
-        Builtin::LocalX,
-        Builtin::LocalY,
-        Builtin::LocalZ,
-        Builtin::WorkgroupIndex,
-        Builtin::EqMask,
-        Builtin::GeMask,
-        Builtin::GtMask,
-        Builtin::LeMask,
-        Builtin::LtMask,
-    ];
-
-    /// `uvec4` for the five masks, `bool` for [`Builtin::Helper`] and [`Builtin::HelperInput`], `uint` for the others.
-    pub const fn ty(self) -> Type {
-        match self {
-            Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask => Type::MASK,
-            Builtin::Helper | Builtin::HelperInput => Type::BOOL,
-            Builtin::Lane
-            | Builtin::SubgroupSize
-            | Builtin::SubgroupId
-            | Builtin::NumSubgroups
-            | Builtin::LocalIndex
-            | Builtin::LocalX
-            | Builtin::LocalY
-            | Builtin::LocalZ
-            | Builtin::WorkgroupIndex => Type::UINT,
-        }
+builtins! {
+    compute {
+        /// `gl_SubgroupInvocationID`, read through a highp copy (rules P14 and P15, the mediump trap).
+        Lane: "SubgroupLocalInvocationId" | "lane", Type::UINT;
+        /// `gl_SubgroupSize`, read through a highp copy.
+        SubgroupSize: "SubgroupSize" | "subgroup_size", Type::UINT;
+        /// `gl_SubgroupID`.
+        SubgroupId: "SubgroupId" | "subgroup_id", Type::UINT;
+        /// `gl_NumSubgroups`.
+        NumSubgroups: "NumSubgroups" | "num_subgroups", Type::UINT;
+        /// `gl_LocalInvocationIndex`.
+        LocalIndex: "LocalInvocationIndex" | "local_index", Type::UINT;
+        /// `gl_LocalInvocationID.x`
+        LocalX: "LocalInvocationId.x" | "local_x", Type::UINT;
+        /// `gl_LocalInvocationID.y`
+        LocalY: "LocalInvocationId.y" | "local_y", Type::UINT;
+        /// `gl_LocalInvocationID.z`
+        LocalZ: "LocalInvocationId.z" | "local_z", Type::UINT;
+        /// The linear index of the workgroup in the dispatch.
+        WorkgroupIndex: "WorkgroupIndex" | "workgroup_index", Type::UINT;
+        /// `gl_SubgroupEqMask`
+        EqMask: "SubgroupEqMask" | "eq_mask", Type::MASK;
+        /// `gl_SubgroupGeMask`
+        GeMask: "SubgroupGeMask" | "ge_mask", Type::MASK;
+        /// `gl_SubgroupGtMask`
+        GtMask: "SubgroupGtMask" | "gt_mask", Type::MASK;
+        /// `gl_SubgroupLeMask`
+        LeMask: "SubgroupLeMask" | "le_mask", Type::MASK;
+        /// `gl_SubgroupLtMask`
+        LtMask: "SubgroupLtMask" | "lt_mask", Type::MASK;
+    }
+    fragment {
+        /// `helperInvocationEXT()`: whether the invocation is a helper now.
+        Helper: "HelperInvocation", Type::BOOL;
+        /// `gl_HelperInvocation`: whether the invocation was launched as a helper; only in shaders that do not demote, since the input does not say what is so
+        /// after that (docs/rules.md, rule H7).
+        HelperInput: "HelperInvocationInput", Type::BOOL;
     }
 }
 

@@ -90,7 +90,7 @@ fn messages() {
         // A newer format is named even if nothing else is understood.
         (
             "\"format\": 2,",
-            "\"format\": 3, \"news\": {},",
+            "\"format\": 3, \"added\": {},",
             "the case has format 3, but this tangle reads only up to 2: use a newer tangle",
         ),
         (

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tangle_identity::Signature;
+use tangle_identity::{Signature, Status};
 use tangle_oracle::coverage::Coverage;
 
 use crate::statistics::{BugEntry, SignatureEntry, Statistics};
@@ -143,7 +143,7 @@ pub struct DeviceSample {
     /// Values compared.
     pub checked: u64,
     /// Cases by verdict.
-    pub verdicts: BTreeMap<String, u64>,
+    pub verdicts: BTreeMap<Status, u64>,
     /// Workers that had to be replaced.
     pub restarts: u64,
     /// Filled cells of the coverage table, and all of them.

@@ -1,5 +1,7 @@
 //! Cases against devices, side by side.
 
+use tangle_identity::Status;
+
 /// The results of some cases on some devices.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
@@ -34,8 +36,8 @@ pub struct MatrixRow {
 /// The result of a case on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixCell {
-    /// In a word: a kind of finding, `pass`, `compiled`, …
-    pub status: &'static str,
+    /// In a word.
+    pub status: Status,
     /// What that says about the bug.
     pub meaning: Meaning,
 }

@@ -10,16 +10,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tangle_analysis::context::Placed;
 use tangle_generator::Stats;
 use tangle_identity::change::show_one_bug;
-use tangle_identity::{BugId, Change, Kind, Signature};
+use tangle_identity::{BugId, Change, Kind, Signature, Status};
 use tangle_oracle::judge::Counts;
 use tangle_oracle::predict::OpUse;
 use tangle_program::subgroup::Severity;
 
 use crate::saved::Rate;
 use crate::text::thousands;
-
-/// The verdict of cases that a driver compiled and that nothing ran.
-pub const COMPILED: &str = "compiled";
 
 /// What one campaign ran, compared and found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,7 +25,7 @@ pub struct Statistics {
     pub devices: BTreeMap<String, DeviceEntry>,
     /// Everything that was found, by device and signature.
     pub findings: Vec<SignatureEntry>,
-    /// Failures that came once, and not when the case ran again with nothing beside it: no findings.
+    /// Failures that occurred once, and not when the case ran again with nothing beside it: no findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flakes: Vec<SignatureEntry>,
     /// Panics of tangle itself.
@@ -70,8 +67,8 @@ pub struct DeviceEntry {
     /// Programs that were drawn and left out, as they have what shows a known bug or is not wanted.
     #[serde(default)]
     pub avoided: u64,
-    /// Cases by verdict: `pass`, `vacuous`, `compiled`, and the kinds of findings.
-    pub verdicts: BTreeMap<String, u64>,
+    /// Cases by verdict.
+    pub verdicts: BTreeMap<Status, u64>,
     /// What was compared.
     pub counts: Counts,
     /// Where time went.
@@ -277,8 +274,8 @@ impl BugEntry {
 impl DeviceEntry {
     /// True if it only compiled: the driver is one without its hardware.
     pub fn compiled_only(&self) -> bool {
-        self.verdicts.contains_key(COMPILED)
-            && !["pass", "vacuous"].iter().any(|name| self.verdicts.contains_key(*name))
+        self.verdicts.contains_key(&Status::Compiled)
+            && ![Status::Pass, Status::Vacuous].iter().any(|status| self.verdicts.contains_key(status))
     }
 }
 
@@ -401,19 +398,19 @@ impl StageTimes {
 }
 
 impl Statistics {
-    /// Enters case number `index`: its verdict, `None` if the device cannot run it, and what was compared. The cases of a device are entered
+    /// Enters case number `index`: its verdict, and what was compared. The cases of a device are entered
     /// in order, each once; one that was [left out](Statistics::leave_out) may be entered later.
-    pub fn enter(&mut self, device: &str, index: u64, verdict: Option<&str>, counts: Counts) {
+    pub fn enter(&mut self, device: &str, index: u64, verdict: Status, counts: Counts) {
         let entry = self.devices.entry(device.into()).or_default();
         if index < entry.next_case {
             entry.left_out = entry.left_out.saturating_sub(1);
         }
         entry.next_case = entry.next_case.max(index + 1);
         match verdict {
-            None => entry.unsupported += 1,
-            Some(verdict) => {
+            Status::NotRun => entry.unsupported += 1,
+            verdict => {
                 entry.cases += 1;
-                *entry.verdicts.entry(verdict.into()).or_default() += 1;
+                *entry.verdicts.entry(verdict).or_default() += 1;
                 entry.counts.add(counts);
             }
         }
@@ -454,7 +451,7 @@ impl Statistics {
         entry_of(&mut self.findings, device, signature, index)
     }
 
-    /// The entry for the signature of failures that came once, new or not.
+    /// The entry for the signature of failures that occurred once, new or not.
     pub fn flake(&mut self, device: &str, signature: &Signature, index: u64) -> &mut SignatureEntry {
         entry_of(&mut self.flakes, device, signature, index)
     }

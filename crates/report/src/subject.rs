@@ -12,6 +12,7 @@ use tangle_oracle::judge::Observation;
 use tangle_oracle::map::{LaneMap, MapFault, SizePromise};
 use tangle_oracle::predict::NotDefined;
 use tangle_program::case::{Case, Stage};
+use tangle_program::text::spaced;
 
 use crate::saved::{Rate, SavedShader};
 use crate::wrong_step::WrongStep;
@@ -182,9 +183,7 @@ impl Analysis<'_> {
     pub fn headline(&self) -> Option<String> {
         match (&self.wrong_step, &self.subject.signature) {
             (Some(wrong_step), _) => Some(wrong_step.headline.clone()),
-            (None, Some(signature)) => {
-                Some(format!("{}: {}", signature.kind.name().replace('_', " "), signature.detail))
-            }
+            (None, Some(signature)) => Some(format!("{}: {}", spaced(signature.kind.name()), signature.detail)),
             (None, None) => None,
         }
     }

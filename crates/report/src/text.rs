@@ -22,10 +22,14 @@ pub fn fenced(code: &str, language: &str) -> String {
     format!("{fence}{language}\n{code}\n{fence}")
 }
 
-/// The text with a capital at its beginning.
-pub fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+/// A word for the shell, in quotes where it needs them.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=+,@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// A text in one line of at most so many characters, without control characters: a terminal would obey them.
@@ -58,6 +62,12 @@ fn without_folder(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(shell_word("it's (LLVM)"), r"'it'\''s (LLVM)'");
+        assert_eq!((shell_word("/a/b-c.json").as_str(), shell_word("").as_str()), ("/a/b-c.json", "''"));
+    }
 
     #[test]
     fn a_fence_is_longer_than_those_inside() {

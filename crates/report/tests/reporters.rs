@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{PROMISE, observe, vectors};
 use serde_json::Value;
 use tangle_emit::glsl::glsl;
-use tangle_identity::{BugId, Detail, Kind, Signature};
+use tangle_identity::{BugId, Detail, Kind, Signature, Status};
 use tangle_oracle::coverage::Coverage;
 use tangle_oracle::faults::Fault;
 use tangle_oracle::judge::judge;
@@ -88,7 +88,11 @@ fn matrix() -> Matrix {
         cells,
         history: vec!["d: bad in 1".into()],
     };
-    let (bad, good, open) = (cell("value", Meaning::Bad), cell("pass", Meaning::Good), cell("compiled", Meaning::Open));
+    let (bad, good, open) = (
+        cell(Status::Finding(Kind::Value), Meaning::Bad),
+        cell(Status::Pass, Meaning::Good),
+        cell(Status::Compiled, Meaning::Open),
+    );
     Matrix {
         devices: vec![device("a"), device("b|c")],
         rows: vec![row("one", vec![bad, good]), row("two", vec![open, good])],
@@ -160,7 +164,7 @@ fn the_end_of_a_campaign_fits_on_a_screen() {
     let mut campaign = Campaign { folder: "tangle-out".into(), ..Campaign::default() };
     for number in 0..30 {
         let (device, signature) = (format!("lavapipe-{number}"), signature(number));
-        campaign.statistics.enter(&device, 5, Some("pass"), Default::default());
+        campaign.statistics.enter(&device, 5, Status::Pass, Default::default());
         campaign.statistics.finding(&device, &signature, 5).cases += 1;
         campaign.statistics.flake(&device, &signature, 5).cases += 1;
         campaign.sections.push(format!("{device} goes on at case 7 with 26 instead of 25"));

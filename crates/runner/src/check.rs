@@ -5,9 +5,8 @@
 //! `docs/rules.md`.
 
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{
-    Buffer, BufferKind, Completed, Init, Job, Launch, Outcome, Pipeline, Place, ReadBackMode, ShaderStage,
-};
+use crate::job::{Buffer, BufferKind, Init, Job, Launch, Pipeline, Place, ReadBackMode, ShaderStage};
+use crate::outcome::{Completed, Outcome};
 use crate::protocol::{LARGEST_JOB, SMALL};
 use crate::spirv::{ModuleFacts, inspect};
 use crate::texel::Image;

@@ -42,6 +42,7 @@ mod inventory;
 mod job;
 mod meter;
 mod oom;
+mod outcome;
 mod process;
 mod protocol;
 mod scheduler;
@@ -64,12 +65,14 @@ pub use info::{
 };
 pub use inventory::{Inventory, Probe, ProbeOptions};
 pub use job::{
-    Address, Buffer, BufferKind, Completed, Init, ItemPipeline, Job, Launch, LaunchOutput, Module, Optimisation,
-    Outcome, Pipeline, Place, Raster, ReadBack, ReadBackMode, ShaderStage, Shortage, Source, Stage, Stall,
-    SubgroupFlags, Suspicion, Terms, Times, WorkerEnd,
+    Address, Buffer, BufferKind, Init, ItemPipeline, Job, Launch, Module, Optimisation, Pipeline, Place, Raster,
+    ReadBackMode, ShaderStage, Source, SubgroupFlags,
 };
 pub use meter::{processor_time, thread_time, wait_within};
 pub use oom::OomKills;
+pub use outcome::{
+    Completed, LaunchOutput, Outcome, ReadBack, Shortage, Stage, Stall, Suspicion, Terms, Times, WorkerEnd,
+};
 pub use scheduler::Scheduler;
 pub use shared::{Completion, DeviceOptions, DeviceStats};
 pub use tangle_features::{Api, Feature, FeatureSet, UnknownFeature};

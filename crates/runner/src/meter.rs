@@ -20,7 +20,7 @@ use std::{fs, io};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use crate::job::Stall;
+use crate::outcome::Stall;
 
 /// Time between two looks at a process that works.
 pub(crate) const TICK: Duration = Duration::from_millis(250);

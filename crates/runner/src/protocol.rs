@@ -32,8 +32,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::DriverConfig;
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Job, Outcome, Stage, WorkerEnd};
+use crate::job::Job;
 use crate::meter::Usage;
+use crate::outcome::{Outcome, Stage, WorkerEnd};
 use tangle_features::Api;
 use tangle_files::text::{Line, Lines};
 use tangle_program::case::SpirvVersion;
@@ -248,7 +249,7 @@ mod tests {
 
     /// Every kind of message, with something in it.
     fn messages() -> Vec<FromWorker> {
-        use crate::job::{Completed, LaunchOutput, ReadBack, Shortage, Stall};
+        use crate::outcome::{Completed, LaunchOutput, ReadBack, Shortage, Stall};
         use crate::worker::null::null_device;
         let stage = Stage::Wait { launch: 3 };
         let words: Vec<u32> = (0..64).map(|n| n % 5).collect();

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::config::DriverConfig;
-use crate::job::{Outcome, Suspicion};
+use crate::outcome::{Outcome, Suspicion};
 use crate::scheduler::Scheduler;
 
 /// The most time for one job where nobody says anything else.
@@ -58,7 +58,7 @@ impl DeviceOptions {
         self.timeout.or_else(|| driver.timeout()).unwrap_or(TIMEOUT)
     }
 
-    /// How long a driver may take for a job that runs again ([`Terms::Again`](crate::job::Terms::Again)).
+    /// How long a driver may take for a job that runs again ([`Terms::Again`](crate::outcome::Terms::Again)).
     pub fn confirmation_for(&self, driver: &DriverConfig) -> Duration {
         self.timeout_for(driver).saturating_mul(CONFIRMATION)
     }
@@ -73,7 +73,7 @@ pub struct Completion {
     pub outcome: Outcome,
 }
 
-/// How a device has fared since it was opened.
+/// Jobs, time and failures of a device since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceStats {
     /// Jobs that have an outcome.

@@ -24,8 +24,8 @@ use crate::check::Expected;
 use crate::config::DriverConfig;
 use crate::error::StartProblem;
 use crate::info::DeviceInfo;
-use crate::job::{Outcome, Stage, Stall, Terms, WorkerEnd};
 use crate::meter::{Meter, TICK};
+use crate::outcome::{Outcome, Stage, Stall, Terms, WorkerEnd};
 use crate::process::{Event, Frame, Wait, WorkerProcess};
 use crate::protocol::FromWorker;
 use crate::scheduler::{Lease, Request, Share};
@@ -113,8 +113,8 @@ pub(crate) struct Supervisor {
     sent: usize,
     /// None while the worker has nothing to do.
     watch: Option<Watch>,
-    /// When the worker was last heard of.
-    heard: Instant,
+    /// When the last message of the worker came.
+    last_message: Instant,
     /// None for a worker on another machine, which takes nothing of this one.
     share: Option<Share>,
     request: Option<Request>,
@@ -157,7 +157,7 @@ impl Supervisor {
             queue: VecDeque::new(),
             sent: 0,
             watch: None,
-            heard: Instant::now(),
+            last_message: Instant::now(),
             share: (!driver.is_remote()).then(|| options.scheduler.share(options.weight)),
             request: None,
             lease: None,
@@ -263,7 +263,7 @@ impl Supervisor {
     }
 
     fn hear(&mut self, event: Event) {
-        self.heard = Instant::now();
+        self.last_message = Instant::now();
         match event {
             Event::Message(FromWorker::Started { id, stage }) if self.is_front(id) => self.note_stage(stage),
             Event::Message(FromWorker::Done { id, outcome }) if self.is_front(id) => self.note_done(outcome),
@@ -374,11 +374,11 @@ impl Supervisor {
         let every = if self.driver.is_remote() { RELAY_REPORTS } else { TICK };
         watch.next_look = Instant::now() + every;
         let stalled = worker.usage().and_then(|usage| watch.meter.look(Instant::now(), usage, every));
-        let is_silent = self.driver.is_remote() && self.heard.elapsed() >= REMOTE_SILENCE;
+        let is_silent = self.driver.is_remote() && self.last_message.elapsed() >= REMOTE_SILENCE;
         if stalled.is_none() && !is_silent {
             return;
         }
-        // What the worker did in time may still wait to be heard.
+        // A message that the worker sent in time may still wait to be read.
         if let Ok(event) = worker.events().try_recv() {
             return self.hear(event);
         }
@@ -434,7 +434,7 @@ impl Supervisor {
             return Err(StartProblem::NoSuchIndex(self.index));
         }
         worker.open(self.index, &self.start)?;
-        self.heard = Instant::now();
+        self.last_message = Instant::now();
         self.worker = Some(worker);
         Ok(devices.swap_remove(index))
     }

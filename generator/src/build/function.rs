@@ -3,14 +3,13 @@
 //! A body is generated for a [`Flow`] at its entry. It may be called again wherever at least as much is known
 //! ([`Flow::admits`]); with a single call site it knows what that site knows.
 
-use tangle_program::tree::{Arg, Block, Direction, Expr, FunctionId, Stmt, VarId};
+use tangle_program::tree::{Arg, Block, Direction, Expr, FunctionId, Stmt, VarId, ends_in_jump};
 use tangle_program::types::Type;
 
 use super::builder::{Builder, Made, Parameter};
 use super::estimate::Guess;
 use super::frame::{Cost, Frame, Jump, Role};
 use super::log::Moment;
-use super::statement::ends_in_jump;
 use super::term::Want;
 use crate::class::{Class, Decision, Flow, Leaving, Sites};
 

@@ -6,7 +6,7 @@ use tangle_program::case::Stage;
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::MAX_EXPR_DEPTH;
-use tangle_program::tree::{Block, Builtin, Discard, Expr, Stmt, VarId};
+use tangle_program::tree::{Block, Builtin, Discard, Expr, Stmt, VarId, ends_in_jump};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
@@ -27,15 +27,6 @@ const CHOSEN_OPERATIONS: u32 = 6;
 /// The weights of the table in a profile.
 pub(super) fn weights(profile: Profile) -> Vec<u32> {
     Row::weights(STATEMENTS, profile)
-}
-
-/// True if no lane goes on after the last statement.
-pub(crate) fn ends_in_jump(block: &Block) -> bool {
-    match block.last() {
-        Some(Stmt::If { then, otherwise, .. }) => ends_in_jump(then) && ends_in_jump(otherwise),
-        Some(stmt) => stmt.is_jump(),
-        None => false,
-    }
 }
 
 impl Builder<'_> {

@@ -1,5 +1,5 @@
 //! Memory: bytes with their states. `order.rs`: who accessed them last, and what orders that; `sync.rs`: what atomics and fences may
-//! order; `aliases.rs`: several ways to one buffer; `access.rs`: the instructions; `sparse.rs`: how the
+//! order; `aliases.rs`: several ways to one buffer; `access.rs`, `atomic.rs`: the instructions; `sparse.rs`: how the
 //! states are stored.
 //!
 //! An access races with another one of another invocation to the same location if one of them writes, not both are atomic, and neither is ordered before
@@ -8,6 +8,7 @@
 
 mod access;
 mod aliases;
+mod atomic;
 mod order;
 mod sparse;
 mod sync;

@@ -386,6 +386,7 @@ impl OpWork<'_> {
             let decided = match self.op.info.op {
                 SubgroupOp::Any => own != 0,
                 SubgroupOp::All => own == 0,
+                // One value does not decide whether all are equal, and of a vote that is not listed nothing is known: it is open.
                 _ => false,
             };
             if decided && tainted >> lane & 1 == 0 {

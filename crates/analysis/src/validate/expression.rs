@@ -5,14 +5,14 @@ use tangle_program::case::{SpirvVersion, SubgroupSize};
 use tangle_program::memory::Shared;
 use tangle_program::needs;
 use tangle_program::ops::{self, BinaryOp, Intrinsic};
-use tangle_program::subgroup::{Param, SubgroupOp};
+use tangle_program::subgroup::{MAX_SUBGROUP_SIZE, Param, SubgroupOp, is_subgroup_size};
 use tangle_program::tree::Resource;
 use tangle_program::tree::{Builtin, Expr, Function, Load, SubgroupCall};
 use tangle_program::types::{Kind, Scalar, Type};
 
 use super::checker::{Checker, Enclosing};
 use super::invalid::{At, Checked, Invalid, invalid, refuse};
-use crate::bounds::{Interval, MAX_SUBGROUP_SIZE};
+use crate::bounds::Interval;
 use crate::info::ExprInfo;
 use crate::uniform::Uniformity;
 
@@ -235,7 +235,7 @@ fn cluster(call: &SubgroupCall) -> Checked {
     match call.cluster {
         None if info.clustered => invalid(format!("{} needs a cluster size", info.name)),
         Some(_) if !info.clustered => invalid(format!("{} has no cluster size", info.name)),
-        Some(n) if !n.is_power_of_two() || n > MAX_SUBGROUP_SIZE => {
+        Some(n) if !is_subgroup_size(n) => {
             invalid(format!("a cluster size of {n}: must be a power of two up to {MAX_SUBGROUP_SIZE}"))
         }
         _ => Ok(()),
@@ -592,4 +592,53 @@ fn exists(k: u32, count: usize, what: &str) -> Checked {
         return invalid(format!("there are only {count}")).at(|| what.into());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use tangle_program::ops::UnaryOp;
+    use tangle_program::resource::ResourceClass;
+
+    use super::*;
+
+    #[test]
+    fn expressions_are_named_as_in_json() {
+        let x = || Box::new(Expr::Uint(0));
+        let call = SubgroupCall { op: SubgroupOp::Elect, args: Vec::new(), cluster: None };
+        let resource = Resource { class: ResourceClass::StorageBuffer, index: x(), non_uniform: false };
+        let all = [
+            Expr::Bool(true),
+            Expr::Int(0),
+            Expr::Uint(0),
+            Expr::Float(Scalar::Float, 0),
+            Expr::Var(0),
+            Expr::Builtin(Builtin::Lane),
+            Expr::Input(0),
+            Expr::InputOf(0, x()),
+            Expr::Flat(0),
+            Expr::Uniform(0),
+            Expr::Push(0),
+            Expr::Constant(0),
+            Expr::Unary(UnaryOp::Neg, x()),
+            Expr::Binary(BinaryOp::Add, x(), x()),
+            Expr::Select(x(), x(), x()),
+            Expr::Cast(Scalar::Uint, x()),
+            Expr::Intrinsic(Intrinsic::Min, Vec::new()),
+            Expr::Vector(Type::UINT, Vec::new()),
+            Expr::Component(x(), 0),
+            Expr::Subgroup(call),
+            Expr::Load(Load { array: 0, scalar: Scalar::Uint, index: x() }),
+            Expr::Resource(resource),
+            Expr::Element(x(), x()),
+        ];
+        for expr in &all {
+            let json = serde_json::to_value(expr).expect("JSON");
+            let names: Vec<&String> = json.as_object().expect("an object").keys().collect();
+            assert_eq!(names, [tag(expr)]);
+        }
+        let different: BTreeSet<&str> = all.iter().map(tag).collect();
+        assert_eq!(different.len(), all.len());
+    }
 }

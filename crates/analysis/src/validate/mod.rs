@@ -21,13 +21,13 @@ use tangle_program::case::{
     Case, Coverage, Data, Draw, EntryPoint, FORMAT, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier, Workgroups,
 };
 use tangle_program::interface::MAX_FLATS;
-use tangle_program::memory::MAX_SHARED_BYTES;
+use tangle_program::memory::{FILL_INDEX, MAX_SHARED_BYTES};
 use tangle_program::resource::MAX_RESOURCES;
+use tangle_program::subgroup::{MAX_SUBGROUP_SIZE, is_subgroup_size};
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
 
 use self::checker::Checker;
 use self::invalid::{At, Checked, each, invalid, refuse};
-use crate::bounds::MAX_SUBGROUP_SIZE;
 use crate::cost::{MAX_LOG_WORDS, MAX_LONG_ITERATIONS, MAX_STEPS, cost, log_stride};
 use crate::undefined::MayBeUndefined;
 use crate::uniform::Tangles;
@@ -307,7 +307,7 @@ fn variant(case: &Case) -> Checked {
 }
 
 fn required_size(entry_point: &EntryPoint, size: u32) -> Checked {
-    if !size.is_power_of_two() || size > MAX_SUBGROUP_SIZE {
+    if !is_subgroup_size(size) {
         refuse!("a required subgroup size of {size}: must be a power of two up to {MAX_SUBGROUP_SIZE}");
     }
     // VUID-VkPipelineShaderStageCreateInfo-pNext-02757
@@ -385,8 +385,8 @@ fn shared(case: &Case) -> Checked {
         if !seen.insert(array.name.clone()) || program.functions.iter().any(|function| function.name == array.name) {
             return invalid(format!("there are two things called '{}'", array.name)).at(|| "name".into());
         }
-        if array.name == "slot" {
-            return invalid("'slot' counts the elements when arrays are filled").at(|| "name".into());
+        if array.name == FILL_INDEX {
+            return invalid(format!("'{FILL_INDEX}' counts the elements when arrays are filled")).at(|| "name".into());
         }
         names::check(&array.name).or_else(invalid).at(|| "name".into())?;
         if !array.scalar.is_integer() {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tangle_program::case::{Stage, SubgroupSize};
 use tangle_program::memory::{ArrayId, AtomicOp, Shared, has_atomics};
-use tangle_program::subgroup::{Category, Gives, SubgroupOp};
+use tangle_program::subgroup::{Category, Gives, MAX_SUBGROUP_SIZE, SubgroupOp};
 use tangle_program::tree::{
     Arg, Arm, Atomic, Block, Builtin, Direction, Discard, Expr, Function, FunctionId, Label, Loop, LoopKind,
     MAX_ENTRY_WORDS, Program, SiteId, Stmt, VarId, walk_block,
@@ -14,7 +14,7 @@ use tangle_program::types::{Scalar, Type};
 use super::checker::{Around, Checker, Counter, Enclosing};
 use super::expression::{defined, element, in_range, own_element};
 use super::invalid::{At, Checked, each, invalid, refuse};
-use crate::bounds::{Interval, MAX_LOOP_ITERATIONS, MAX_SUBGROUP_SIZE};
+use crate::bounds::{Interval, MAX_LOOP_ITERATIONS};
 use crate::cost::MAX_LONG_ITERATIONS;
 use crate::cost::value_words;
 use crate::idiom::only_sums;

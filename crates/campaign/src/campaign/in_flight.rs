@@ -286,7 +286,7 @@ mod tests {
                     let one = |(at, conclusion): (usize, Conclusion)| {
                         let signature = conclusion.signature(&case()).map(|signature| signature.to_string());
                         let flake = if conclusion.flake.is_some() { " (flake)" } else { "" };
-                        format!("{at} {}{flake}", signature.unwrap_or_else(|| conclusion.status(&case()).into()))
+                        format!("{at} {}{flake}", signature.unwrap_or_else(|| conclusion.status(&case()).title()))
                     };
                     over.into_iter().map(one).collect::<Vec<_>>().join(", ")
                 }

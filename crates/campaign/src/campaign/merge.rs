@@ -492,7 +492,7 @@ fn add<'a>(time: u64, samples: impl Iterator<Item = &'a Sample>) -> Sample {
             entry.restarts += restarts;
             entry.coverage = entry.coverage.max(*coverage);
             for (verdict, count) in verdicts {
-                *entry.verdicts.entry(verdict.clone()).or_default() += count;
+                *entry.verdicts.entry(*verdict).or_default() += count;
             }
         }
     }

@@ -259,7 +259,7 @@ impl Campaign {
             if every.measure() {
                 self.disk.measure(self.folder.path());
             }
-            if phase == Phase::Over {
+            if phase == Phase::Ended {
                 break;
             }
         }
@@ -277,7 +277,7 @@ impl Campaign {
             self.stopped.get_or_init(Instant::now);
         }
         if self.is_late() {
-            return Phase::Over;
+            return Phase::Ended;
         }
         match phase {
             Phase::Search if threads.devices.iter().all(|(_, thread)| thread.is_finished()) => {
@@ -287,7 +287,7 @@ impl Campaign {
                 }
                 Phase::WindUp
             }
-            Phase::WindUp if threads.others.iter().all(JoinHandle::is_finished) => Phase::Over,
+            Phase::WindUp if threads.others.iter().all(JoinHandle::is_finished) => Phase::Ended,
             Phase::WindUp if stopped => {
                 self.dumps.close(Duration::ZERO);
                 Phase::WindUp
@@ -346,7 +346,7 @@ impl Campaign {
                 let ended = if ended == 0 { String::new() } else { format!(", {ended} devices lost") };
                 statistics.line(self.started.elapsed(), self.run_here.load(Ordering::Relaxed)) + &ended
             }
-            Phase::WindUp | Phase::Over => {
+            Phase::WindUp | Phase::Ended => {
                 let doing = self.background.as_ref().and_then(Background::doing);
                 doing.unwrap_or_else(|| "saving what the drivers' compilers made of the findings".into())
             }

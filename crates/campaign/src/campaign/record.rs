@@ -8,10 +8,10 @@ use std::time::Instant;
 use tangle_analysis::context::{Placed, operations};
 use tangle_generator::Stats;
 use tangle_identity::Signature;
-use tangle_oracle::judge::{Counts, Verdict};
+use tangle_oracle::judge::Counts;
 use tangle_program::case::{Case, Stage};
 use tangle_report::finding::{CaseNumber, Finding};
-use tangle_report::statistics::{COMPILED, Statistics};
+use tangle_report::statistics::Statistics;
 use tangle_runner::Outcome;
 
 use super::in_flight::Batch;
@@ -66,21 +66,14 @@ fn enter(
     conclusion: &Conclusion,
     signature: Option<&Signature>,
 ) {
-    let (verdict, counts) = match (&conclusion.finish, signature) {
-        (Finish::Unsupported { .. }, _) => (None, Counts::default()),
-        (Finish::Judged(judgement), signature) => {
-            let right = if judgement.verdict == Verdict::Vacuous { "vacuous" } else { "pass" };
-            (Some(signature.map_or(right, |signature| signature.kind.name())), judgement.counts)
-        }
-        (_, Some(signature)) => (Some(signature.kind.name()), Counts::default()),
-        (Finish::Compiled, None) => (Some(COMPILED), Counts::default()),
-        (Finish::Failed(_), None) => (Some("short_of_memory"), Counts::default()),
-        (_, None) => (Some("no_worker"), Counts::default()),
+    let counts = match &conclusion.finish {
+        Finish::Judged(judgement) => judgement.counts,
+        _ => Counts::default(),
     };
     if let Finish::Unsupported { missing } = &conclusion.finish {
         statistics.enter_lacking(&target.name, missing);
     }
-    statistics.enter(&target.name, index, verdict, counts);
+    statistics.enter(&target.name, index, conclusion.finish.status(signature), counts);
 }
 
 /// A case whose mismatch rests on less than a sentence, at tier maximal, if it is wrong there beyond doubt: that is what is found then.

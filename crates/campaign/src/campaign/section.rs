@@ -23,7 +23,7 @@ pub struct Section {
 
 /// Begins a section unless the last one goes on; says what changed, a sentence each.
 pub(super) fn begin(sections: &mut Vec<Section>, targets: &[Target], statistics: &Statistics) -> Vec<String> {
-    let driver = |target: &Target| (target.name.clone(), version(&target.info));
+    let driver = |target: &Target| (target.name.clone(), target.driver_id().to_string());
     let first_case = |target: &Target| {
         let next = statistics.devices.get(&target.name).map_or(0, |entry| entry.next_case);
         (target.name.clone(), next)
@@ -53,12 +53,6 @@ fn own_version() -> &'static str {
             Err(_) => version.to_owned(),
         }
     })
-}
-
-/// Name and version of a driver.
-fn version(info: &serde_json::Value) -> String {
-    let word = |member: &str| info[member].as_str().unwrap_or_default().trim().to_owned();
-    format!("{} {}", word("driver_name"), word("driver_info")).trim().to_owned()
 }
 
 /// What changed from one section to the next, a sentence each.

@@ -18,7 +18,7 @@ pub(super) enum Phase {
     /// What is left is minimised and saved.
     WindUp,
     /// Nothing is waited for any more.
-    Over,
+    Ended,
 }
 
 /// Threads of their own: one that a driver holds up does not keep the campaign from ending.

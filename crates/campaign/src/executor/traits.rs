@@ -4,9 +4,9 @@ use std::num::NonZero;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use crossbeam_channel::Sender;
 use tangle_program::case::Case;
+use tangle_program::subgroup::parse_subgroup_size;
 use tangle_program::variant::FrontEnd;
 use tangle_runner::{Completion, DeviceStats, DriverMode, Terms};
 
@@ -63,7 +63,7 @@ pub trait Worker: Sync {
         Duration::ZERO
     }
 
-    /// How it has fared.
+    /// Its jobs, their time and their failures since it was opened.
     fn stats(&self) -> DeviceStats {
         DeviceStats::default()
     }
@@ -118,10 +118,5 @@ pub struct BuiltIn {
 /// If the size is no power of two up to 128.
 pub fn subgroup_size(name: &str) -> anyhow::Result<(&str, u32)> {
     let (name, size) = name.split_once('@').unwrap_or((name, "8"));
-    let number: u32 = size.parse().with_context(|| format!("'{size}' is not a subgroup size"))?;
-    anyhow::ensure!(
-        number.is_power_of_two() && number <= 128,
-        "a subgroup size is a power of two up to 128, not {size}"
-    );
-    Ok((name, number))
+    Ok((name, parse_subgroup_size(size).map_err(anyhow::Error::msg)?))
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rspirv::spirv::Op;
 use tangle_analysis::cost::{log_capacity, log_stride};
 use tangle_program::case::{Launch, SpecConstant, Tier, Workgroups, interface};
-use tangle_program::memory::{Shared, Sync};
+use tangle_program::memory::{FILL_INDEX, Shared, Sync};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Category;
@@ -417,7 +417,7 @@ impl<'a> Printer<'a> {
             // In HLSL a name that a loop declares may live on behind it.
             let slot = match self.dialect {
                 Dialect::Hlsl => format!("Slot{number}"),
-                _ => "slot".to_owned(),
+                _ => FILL_INDEX.to_owned(),
             };
             let Shared { scalar, len, init, .. } = array;
             let name = self.array(array);

@@ -13,6 +13,7 @@ use tangle_program::types::{Kind, Scalar, Type};
 
 use super::spelling::{self, Wave};
 use crate::plan::has_buffer_arrays;
+use crate::unlisted::unlisted;
 
 /// What HLSL lacks for a case, in words; empty if it can say all.
 pub fn lacks(case: &Case) -> Vec<String> {
@@ -52,8 +53,7 @@ pub fn lacks(case: &Case) -> Vec<String> {
                 | Stmt::Store { .. }
                 | Stmt::Atomic(_)
                 | Stmt::ControlBarrier(_) => {}
-                // And what is not listed.
-                _ => drop(lacking.insert("discard in compute shaders".into())),
+                _ => drop(lacking.insert(format!("{} in HLSL", unlisted(stmt)))),
             }
             stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| lacking.extend(lacking_of(function, expr))));
         });

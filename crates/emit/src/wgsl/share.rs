@@ -8,10 +8,13 @@ use tangle_program::memory::{AtomicOp, Sync};
 use tangle_program::needs::{declared_types, scalar_of};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Gives, SubgroupOp};
-use tangle_program::tree::{Arm, Block, Builtin, Expr, Function, LoopKind, Stmt, SubgroupCall, walk_block};
+use tangle_program::tree::{
+    Arm, Block, Builtin, Expr, Function, LoopKind, Stmt, SubgroupCall, ends_in_jump, walk_block,
+};
 use tangle_program::types::{Scalar, Type};
 
 use super::spelling::{self, Wave, is_selectable};
+use crate::unlisted::unlisted;
 
 /// What WGSL lacks for a case, in words; empty if it can say all.
 pub fn lacks(case: &Case) -> Vec<String> {
@@ -96,22 +99,13 @@ fn lacking_of_statement(stmt: &Stmt) -> Option<String> {
         | Stmt::SetElement { .. }
         | Stmt::Store { .. }
         | Stmt::Atomic(_) => None,
-        // And what is not listed.
-        _ => Some("discard".into()),
+        _ => Some(unlisted(stmt)),
     }
 }
 
 /// True if the end of an arm that another one follows can be reached.
 fn falls_through(arms: &[Arm]) -> bool {
-    arms.split_last().is_some_and(|(_, arms)| arms.iter().any(|arm| !ends_in_a_jump(&arm.body)))
-}
-
-fn ends_in_a_jump(block: &Block) -> bool {
-    match block.last() {
-        Some(Stmt::Break | Stmt::Continue | Stmt::Return(_)) => true,
-        Some(Stmt::If { then, otherwise, .. }) => ends_in_a_jump(then) && ends_in_a_jump(otherwise),
-        _ => false,
-    }
+    arms.split_last().is_some_and(|(_, arms)| arms.iter().any(|arm| !ends_in_jump(&arm.body)))
 }
 
 fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
@@ -264,7 +258,7 @@ impl Fit<'_> {
                     }
                 }
                 if let Some((_, arms)) = merged.split_last_mut() {
-                    arms.iter_mut().filter(|arm| !ends_in_a_jump(&arm.body)).for_each(|arm| arm.body.push(Stmt::Break));
+                    arms.iter_mut().filter(|arm| !ends_in_jump(&arm.body)).for_each(|arm| arm.body.push(Stmt::Break));
                 }
                 *arms = merged;
             }

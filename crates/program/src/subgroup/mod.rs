@@ -9,6 +9,7 @@
 //! - [`table`]: the rows. A new operation is a row there, a function in `meaning.rs`, and lines in `tests.rs`.
 //! - `row.rs`: what a row is made of.
 //! - `meaning.rs`: what they compute.
+//! - `size.rs`: how many lanes there can be.
 //! - `tests.rs`: expectations written by hand.
 //!
 //! Sources: SPIR-V 1.6 rev 6 §3.3.24 "Non-Uniform Instructions", GL_KHR_shader_subgroup rev 8, SPV_KHR_subgroup_rotate,
@@ -17,6 +18,7 @@
 mod fold;
 mod meaning;
 mod row;
+mod size;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,5 +28,6 @@ pub use row::{
     Category, Component, Defined, Gives, Instance, Meaning, Param, Reach, Severity, Spread, Ub, Uniform, first_lanes,
     lanes,
 };
+pub use size::{MAX_SUBGROUP_SIZE, is_subgroup_size, parse_subgroup_size};
 pub(crate) use table::serialize_spirv_name;
 pub use table::{OpInfo, SubgroupOp, TABLE};

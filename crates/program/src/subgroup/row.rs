@@ -61,6 +61,25 @@ impl Category {
             Category::Derivative => "derivative",
         }
     }
+
+    /// What its results are called, in signatures and in the skeletons that known bugs are saved with: of the basic operations `elect` alone has one.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Category::Basic => "elect",
+            Category::Vote => "vote",
+            Category::Ballot => "ballot",
+            Category::Arithmetic => "arithmetic",
+            Category::Shuffle => "shuffle",
+            Category::ShuffleRelative => "shuffle relative",
+            Category::Clustered => "clustered",
+            Category::Quad => "quad",
+            Category::Rotate => "rotate",
+            Category::RotateClustered => "clustered rotate",
+            Category::QuadControl => "quad vote",
+            Category::Partitioned => "partitioned",
+            Category::Derivative => "derivative",
+        }
+    }
 }
 
 /// An operand of a subgroup operation.

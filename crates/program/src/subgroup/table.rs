@@ -29,6 +29,8 @@ pub struct OpInfo {
     pub scalars: &'static [Scalar],
     /// True if a constant cluster size is the last argument.
     pub clustered: bool,
+    /// True if its instruction names the scope of the group.
+    pub scoped: bool,
     /// Which lanes a result depends on.
     pub reach: Reach,
     /// Where its result is certainly defined.
@@ -43,7 +45,7 @@ pub struct OpInfo {
     pub float_severity: Severity,
     /// Document and section of `sentence`.
     pub source: &'static str,
-    /// What the result is, word for word; `{}` stands for the name of the fold. Empty where the text has only a formula.
+    /// What the result is, word for word; `{}` stands for the name of the fold. Empty for barriers.
     pub sentence: &'static str,
     /// What it computes.
     pub meaning: Meaning,
@@ -135,6 +137,7 @@ const ROW: OpInfo = OpInfo {
     gives: Gives::Nothing,
     scalars: &[],
     clustered: false,
+    scoped: true,
     reach: Reach::Tangle,
     defined: Defined::Always,
     spread: Spread::Everyone,
@@ -172,6 +175,7 @@ const MOVES_IN_QUAD: OpInfo = OpInfo { category: Category::Quad, params: &[P::Va
 /// these differ nothing is said.
 const DERIVATIVE: OpInfo = OpInfo {
     category: Category::Derivative,
+    scoped: false,
     params: &[P::Value],
     gives: Gives::Same,
     scalars: &[Scalar::Float],
@@ -511,7 +515,8 @@ operations! {
         params: &[P::Value, P::UniformUint],
         clustered: true,
         defined: Defined::ZeroSecond,
-        source: "SPV_KHR_subgroup_rotate, OpGroupNonUniformRotateKHR",
+        source: "SPV_KHR_subgroup_rotate rev 1, OpGroupNonUniformRotateKHR",
+        sentence: "Invocation ID = ( (LocalId + Delta) & (RotationGroupSize - 1) ) + (LocalId & ~(RotationGroupSize - 1))",
         meaning: meaning::clustered_rotate,
         ..MOVES
     },
@@ -523,6 +528,7 @@ operations! {
         category: Category::QuadControl,
         params: &[P::Predicate],
         gives: Gives::Bool,
+        scoped: false,
         reach: Reach::Quad,
         source: GLSL_QUAD_CONTROL,
         sentence: "returns true if for all active invocations in the quad <value> evaluates to true.",
@@ -535,6 +541,7 @@ operations! {
         category: Category::QuadControl,
         params: &[P::Predicate],
         gives: Gives::Bool,
+        scoped: false,
         reach: Reach::Quad,
         source: GLSL_QUAD_CONTROL,
         sentence: "returns true if for any active invocation in the quad its <value> evaluates to true.",
@@ -548,6 +555,7 @@ operations! {
         params: &[P::Value],
         gives: Gives::Mask,
         scalars: BITS,
+        scoped: false,
         source: GLSL_PARTITIONED,
         sentence: "returns a ballot that is a valid partition of the active invocations such that all invocations in each subset of the \
                    partition have the same value of <value>. For any two invocations in different subsets of the partition, either \

@@ -347,6 +347,16 @@ impl Stmt {
     }
 }
 
+/// True if no lane goes on after the last statement, as in every arm of it lanes jump. `terminateInvocation` is a jump, `discard` and `demote` are
+/// none: a lane that became a helper goes on. WGSL has no other than these, so that its printer refuses the former before it asks.
+pub fn ends_in_jump(block: &[Stmt]) -> bool {
+    match block.last() {
+        Some(Stmt::If { then, otherwise, .. }) => ends_in_jump(then) && ends_in_jump(otherwise),
+        Some(stmt) => stmt.is_jump(),
+        None => false,
+    }
+}
+
 /// Calls `visit` on every statement of the block, or of a part of one, outer ones first, in source order.
 pub fn walk_block<'a>(block: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
     for stmt in block {

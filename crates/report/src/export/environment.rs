@@ -1,6 +1,7 @@
 //! What a bug tracker asks about the machine, from `device.json`.
 
 use serde_json::Value;
+use tangle_identity::DriverId;
 
 use crate::subject::TestedDevice;
 
@@ -12,13 +13,9 @@ pub fn properties(device: Option<&TestedDevice>) -> Vec<Property> {
     let nothing = Value::Null;
     let info = device.map_or(&nothing, |device| &device.info);
     let text = |name: &str| info[name].as_str().unwrap_or_default().to_owned();
-    let driver = match (text("driver_name"), text("driver_info")) {
-        (name, details) if details.is_empty() => name,
-        (name, details) => format!("{name} {details}"),
-    };
     let mut rows = vec![
         ("Device", text("device_name")),
-        ("Driver", driver),
+        ("Driver", DriverId::of(info).to_string()),
         ("Driver version", number(info, "driver_version")),
         ("Vulkan", text("api_version")),
         ("Conformance", text("conformance_version")),

@@ -38,7 +38,8 @@ use tangle_oracle::relation::relations;
 
 use crate::finding::SaveError;
 use crate::subject::{Analysis, Basis, Subject};
-use crate::text::{capital, without_folders};
+use crate::text::without_folders;
+use tangle_program::text::capital;
 
 pub use environment::{Property, properties};
 use expected::Expected;

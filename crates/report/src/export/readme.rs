@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
 use tangle_features::Needs;
+use tangle_identity::DriverId;
 use tangle_program::case::Case;
+use tangle_program::text::capital;
 use tangle_program::variant::{Compiled, Printing, Variant};
 
 use super::source::{FILES, Source, row};
 use super::{amber, environment, vkrunner};
 use crate::difference::difference;
 use crate::subject::{Analysis, Basis, Elsewhere, Subject};
-use crate::text::{capital, fenced};
+use crate::text::{fenced, shell_word};
 use crate::wrong_step::{LEGEND, LaneResult, LaneRow, WrongStep, lane_list, short_program};
 use tangle_identity::rule::Rule;
 
@@ -276,7 +278,7 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
     }
     let mut commands = String::from("cc repro.c -lvulkan -o repro\n./repro");
     if let Some(device) = page.analysis.subject.device.as_ref().filter(|_| page.analysis.subject.signature.is_some()) {
-        let _ = write!(commands, " {}", quoted(environment::device_name(device)));
+        let _ = write!(commands, " {}", shell_word(environment::device_name(device)));
     }
     paragraph(text, fenced(&commands, "sh"));
     paragraph(
@@ -309,11 +311,6 @@ fn reproduction(text: &mut String, page: &Page<'_>) {
     }
 }
 
-/// A word for the shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 fn environment_block(text: &mut String, subject: &Subject) {
     paragraph(text, "## Environment");
     let rows = environment::properties(subject.device.as_ref()).into_iter().map(|(what, value)| {
@@ -340,10 +337,13 @@ fn other_devices(text: &mut String, subject: &Subject) {
 
 /// Which versions of the device's own driver are wrong, and which are right; `None` if no other than its own was tried.
 fn versions(info: &serde_json::Value, others: &[Elsewhere]) -> Option<String> {
-    let (driver, own) = (info["driver_name"].as_str()?, info["driver_info"].as_str()?);
+    let DriverId { name: driver, version: own } = DriverId::of(info);
+    if driver.is_empty() || own.is_empty() {
+        return None;
+    }
     let family = || others.iter().filter(|other| other.driver == driver);
     let of = |is_right| family().filter(move |other| other.is_right == Some(is_right)).map(|o| o.version.as_str());
-    let wrong: BTreeSet<&str> = of(false).chain([own]).collect();
+    let wrong: BTreeSet<&str> = of(false).chain([own.as_str()]).collect();
     let right: BTreeSet<&str> = of(true).filter(|version| !wrong.contains(version)).collect();
     let listed = |versions: &BTreeSet<&str>| versions.iter().copied().collect::<Vec<_>>().join("; ");
     if wrong.len() + right.len() < 2 {
@@ -425,11 +425,6 @@ fn limits(source: &Source<'_>, needs: &Needs) -> [(&'static str, Vec<String>); 2
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_quoted_for_the_shell() {
-        assert_eq!(quoted("it's (LLVM)"), r"'it'\''s (LLVM)'");
-    }
 
     #[test]
     fn versions_of_the_same_driver_are_kept_apart() {

@@ -8,7 +8,8 @@ use super::campaign::linked;
 use super::{Html, address, finding, page};
 use crate::campaign::Campaign;
 use crate::subject::Analysis;
-use crate::text::{capital, thousands};
+use crate::text::thousands;
+use tangle_program::text::{capital, spaced};
 
 /// The file of a bug's page.
 pub fn file_name(id: &str) -> String {
@@ -17,7 +18,7 @@ pub fn file_name(id: &str) -> String {
 
 /// The words for a state.
 fn words(state: State) -> String {
-    state.name().replace('_', " ")
+    spaced(state.name())
 }
 
 fn class(state: State) -> &'static str {

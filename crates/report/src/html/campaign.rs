@@ -1,15 +1,18 @@
 //! The page of a campaign: bugs, then devices, then how it went; the rest is folded.
 
+use std::collections::BTreeSet;
+
 use tangle_generator::stats::Construct;
+use tangle_identity::Status;
 use tangle_oracle::coverage::Coverage;
 use tangle_program::subgroup::TABLE;
+use tangle_program::text::spaced;
 
 use super::curves::{self, Curve};
 use super::{Html, coverage, page};
 use crate::campaign::{Campaign, Group, Sample, minimized};
 use crate::statistics::{BugEntry, DeviceEntry, SignatureEntry, StageTimes};
 use crate::text::thousands;
-use tangle_identity::signature::Kind;
 
 /// Links shown for one signature; more are counted.
 const LINKS: usize = 2;
@@ -164,7 +167,7 @@ fn findings(html: &mut Html, campaign: &Campaign) {
     html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>kind</th><th>signature</th><th class=\"n\">cases</th>");
     html.raw("<th class=\"what\">devices</th><th class=\"what\">saved</th></tr></thead>\n<tbody>\n");
     for (nth, group) in groups.iter().enumerate() {
-        html.raw("<tr>").element("td", &[("class", &"bad")], group.signature.kind.name().replace('_', " "));
+        html.raw("<tr>").element("td", &[("class", &"bad")], spaced(group.signature.kind.name()));
         html.raw("<td class=\"what\">").text(&group.signature.detail);
         if let Some((_, saved)) = campaign.smallest(&group.seen).filter(|_| nth < REPORTS) {
             details(html, "one of them", &saved.report);
@@ -181,14 +184,14 @@ fn findings(html: &mut Html, campaign: &Campaign) {
     html.raw("</tbody></table></div>\n</section>\n");
 }
 
-/// Failures that came once.
+/// Failures that occurred once.
 fn flakes(html: &mut Html, campaign: &Campaign) {
     let flakes = &campaign.statistics.flakes;
     if flakes.is_empty() {
         return;
     }
     html.section("Flakes");
-    html.raw("<p>Failures that came once, and not when the case ran again with nothing beside it.</p>\n");
+    html.raw("<p>Failures that occurred once, and not when the case ran again with nothing beside it.</p>\n");
     html.raw("<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>device</th><th>signature</th>");
     html.raw("<th class=\"n\">cases</th><th class=\"what\">saved</th></tr></thead>\n<tbody>\n");
     for entry in flakes {
@@ -245,21 +248,13 @@ fn devices(html: &mut Html, campaign: &Campaign) {
 }
 
 fn device_table(html: &mut Html, devices: &[(&str, &DeviceEntry)]) {
-    let mut verdicts: Vec<&str> = Vec::new();
-    for verdict in devices.iter().flat_map(|(_, device)| device.verdicts.keys()) {
-        if !verdicts.contains(&verdict.as_str()) {
-            verdicts.push(verdict);
-        }
-    }
-    // What is well first, then what is wrong, in the order of the kinds.
-    let order = |verdict: &str| Kind::ALL.iter().position(|kind| kind.name() == verdict).map_or(0, |at| at + 1);
-    verdicts.sort_by_key(|verdict| (order(verdict), *verdict != "pass", *verdict));
+    let verdicts: BTreeSet<Status> = devices.iter().flat_map(|(_, device)| device.verdicts.keys().copied()).collect();
     let compiled_only = devices.iter().all(|(_, device)| device.compiled_only());
     html.raw(
         "<div class=\"scroll\"><table class=\"statistics\">\n<thead><tr><th>device</th><th class=\"n\">cases</th>",
     );
     for verdict in &verdicts {
-        html.element("th", &[("class", &"n")], verdict.replace('_', " "));
+        html.element("th", &[("class", &"n")], verdict.title());
     }
     html.raw("<th class=\"n\">not supported</th><th class=\"n\">restarts</th>");
     if !compiled_only {
@@ -270,11 +265,11 @@ fn device_table(html: &mut Html, devices: &[(&str, &DeviceEntry)]) {
     for (name, device) in devices {
         html.raw("<tr>").element("th", &[], name).element("td", &[("class", &"n")], thousands(device.cases));
         for verdict in &verdicts {
-            let count = device.verdicts.get(*verdict).copied().unwrap_or(0);
-            let class = match (count, order(verdict)) {
+            let count = device.verdicts.get(verdict).copied().unwrap_or(0);
+            let class = match (count, verdict) {
                 (0, _) => "n none",
-                (_, 0) => "n",
-                _ => "n bad",
+                (_, Status::Finding(_)) => "n bad",
+                _ => "n",
             };
             html.element("td", &[("class", &class)], thousands(count));
         }
@@ -428,15 +423,12 @@ fn constructs(html: &mut Html, campaign: &Campaign) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use tangle_identity::{BugId, Detail, Signature};
+    use tangle_identity::{BugId, Detail, Kind, Signature};
     use tangle_program::subgroup::Severity;
 
     use super::*;
     use crate::campaign::SavedProgram;
     use crate::saved::Rate;
-    use crate::statistics::COMPILED;
 
     #[test]
     fn durations_have_the_unit_that_fits() {
@@ -451,7 +443,7 @@ mod tests {
         let mut shown = Campaign { devices: vec!["a<i>".into()], address: "x\"y/".into(), ..Campaign::default() };
         let statistics = &mut shown.statistics;
         statistics.finding("a<i>", &signature, 1).folders.push("<u>".into());
-        statistics.enter("a<i>", 1, Some("<s>"), tangle_oracle::judge::Counts::default());
+        statistics.enter("a<i>", 1, Status::Pass, tangle_oracle::judge::Counts::default());
         statistics.enter_known("a<i>", "<b>");
         statistics.enter_bug(BugEntry {
             device: "a<i>".into(),
@@ -481,8 +473,8 @@ mod tests {
     fn a_long_campaign_makes_a_small_page() {
         let mut shown = Campaign { devices: (0..40).map(|n| format!("device-{n}")).collect(), ..Campaign::default() };
         for (n, device) in shown.devices.iter().enumerate() {
-            let verdict = if n < 4 { "pass" } else { COMPILED };
-            shown.statistics.enter(device, 0, Some(verdict), tangle_oracle::judge::Counts::default());
+            let verdict = if n < 4 { Status::Pass } else { Status::Compiled };
+            shown.statistics.enter(device, 0, verdict, tangle_oracle::judge::Counts::default());
             shown.coverage.insert(device.clone(), Coverage::default());
         }
         for n in 0..400_u64 {

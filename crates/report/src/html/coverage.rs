@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tangle_analysis::context::Context;
 use tangle_oracle::coverage::{Cell, Coverage, EXEMPTIONS, Fill, reachable, reachable_in};
 use tangle_program::subgroup::{Category, OpInfo, TABLE};
+use tangle_program::text::spaced;
 use tangle_program::types::Scalar;
 
 use super::{Html, page};
@@ -76,7 +77,7 @@ fn stages(html: &mut Html, coverage: &Coverage) {
     let stages = coverage.stages();
     html.raw("<div class=\"scroll\"><table class=\"heat\">\n<thead><tr><th></th>");
     for stage in &stages {
-        html.element("th", &[("title", &stage.name().replace('_', " "))], stage.glsl_extension());
+        html.element("th", &[("title", &spaced(stage.name()))], stage.glsl_extension());
     }
     html.raw("</tr></thead>\n<tbody>\n");
     rows(html, |html, info| {
@@ -87,7 +88,7 @@ fn stages(html: &mut Html, coverage: &Coverage) {
 
 fn rows(html: &mut Html, cells: impl Fn(&mut Html, &OpInfo)) {
     for category in Category::ALL {
-        html.raw("<tr>").element("th", &[("class", &"category")], category.name().replace('_', " ")).raw("</tr>\n");
+        html.raw("<tr>").element("th", &[("class", &"category")], spaced(category.name())).raw("</tr>\n");
         for info in TABLE.iter().filter(|info| info.category == category) {
             html.raw("<tr><th>").element("code", &[], info.name).raw("</th>");
             cells(html, info);

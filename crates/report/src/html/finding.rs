@@ -2,6 +2,7 @@
 
 use tangle_oracle::map::MapFault;
 use tangle_program::case::{Case, DerivativeGroup, GroupId, Launch, SubgroupSize, Workgroups};
+use tangle_program::text::{capital, spaced};
 
 use super::framebuffer::framebuffer;
 use super::lanes::picture;
@@ -10,7 +11,6 @@ use super::{Html, page};
 use crate::difference::difference;
 use crate::export::properties;
 use crate::subject::{Analysis, Elsewhere, Subject};
-use crate::text::capital;
 use crate::wrong_step::{LaneResult, LaneRow, WrongStep, is_expected, lane_list, mark};
 use tangle_identity::flow;
 use tangle_identity::rule::Rule;
@@ -77,7 +77,7 @@ fn header(html: &mut Html, finding: &Analysis<'_>) {
         html.element("span", &[("class", &"chip device")], &device.name);
     }
     match &subject.signature {
-        Some(signature) => html.element("span", &[("class", &"chip bad")], signature.kind.name().replace('_', " ")),
+        Some(signature) => html.element("span", &[("class", &"chip bad")], spaced(signature.kind.name())),
         None => html.element("span", &[("class", &"chip good")], "pass"),
     };
     html.element("span", &[("class", &"chip")], format_args!("tier {}", subject.case.tier.name()));
@@ -307,7 +307,7 @@ fn variant_cell(html: &mut Html, cell: &Cell) {
     html.raw("<td>");
     match &cell.outcome {
         Outcome::Fails { kind, .. } => {
-            html.element("span", &[("class", &class)], kind.name().replace('_', " "));
+            html.element("span", &[("class", &class)], spaced(kind.name()));
             let detail = if cell.detail.is_empty() { &cell.text } else { &cell.detail };
             html.raw("<br>").element("small", &[], detail);
         }
@@ -384,7 +384,7 @@ fn case_facts(subject: &Subject) -> Vec<(String, String)> {
         SubgroupSize::Varying => "may vary".into(),
         SubgroupSize::Required(size) => format!("{size}, required"),
     };
-    let mut rows = vec![("Stage".to_owned(), case.entry_point.stage.name().replace('_', " "))];
+    let mut rows = vec![("Stage".to_owned(), spaced(case.entry_point.stage.name()))];
     let [item, of_item] = case.entry_point.stage.item_names().unwrap_or_default();
     rows.extend(match &case.entry_point.launch {
         Launch::Workgroups(Workgroups { size, count, derivative_group, meshes, by_task, .. }) => {
@@ -412,7 +412,7 @@ fn case_facts(subject: &Subject) -> Vec<(String, String)> {
         ("Subgroup size".to_owned(), size),
         ("Full subgroups".into(), if case.entry_point.full_subgroups { "required" } else { "not required" }.into()),
         ("SPIR-V".into(), spirv.unwrap_or_default()),
-        ("Convergence tier".into(), case.tier.name().replace('_', " ")),
+        ("Convergence tier".into(), spaced(case.tier.name())),
     ]);
     let origin = [
         ("Seed", case.origin.seed.map(|seed| seed.to_string())),

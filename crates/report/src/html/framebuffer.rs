@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use tangle_identity::account::{Account, State};
 use tangle_program::case::Draw;
+use tangle_program::text::capital;
 
 use super::Html;
 use super::cell::{class, title};
-use crate::text::capital;
 use crate::wrong_step::mark;
 
 /// Width and height of a pixel.

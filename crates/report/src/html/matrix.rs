@@ -20,7 +20,7 @@ pub fn matrix(matrix: &Matrix) -> String {
                 Meaning::Good => "good",
                 Meaning::Open => "none",
             };
-            html.element("td", &[("class", &class)], cell.status);
+            html.element("td", &[("class", &class)], cell.status.title());
         }
         html.raw("</tr>\n");
     }
@@ -37,6 +37,8 @@ pub fn matrix(matrix: &Matrix) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tangle_identity::{Kind, Status};
+
     use super::*;
     use crate::matrix::{MatrixCell, MatrixDevice, MatrixRow};
 
@@ -48,7 +50,7 @@ mod tests {
             rows: vec![MatrixRow {
                 name: "bug".into(),
                 about: "first bad 1".into(),
-                cells: vec![cell("value", Meaning::Bad), cell("pass", Meaning::Good)],
+                cells: vec![cell(Status::Finding(Kind::Value), Meaning::Bad), cell(Status::Pass, Meaning::Good)],
                 history: vec!["x: bad in 1".into()],
             }],
         });

@@ -138,7 +138,7 @@ impl Reporter for Json {
     fn matrix(&self, matrix: &Matrix) -> Result<Option<String>, ReportError> {
         let row = |row: &MatrixRow| {
             let results = matrix.devices.iter().zip(&row.cells).map(
-                |(device, cell)| json!({ "device": device.name, "status": cell.status, "bad": is_bad(cell.meaning) }),
+                |(device, cell)| json!({ "device": device.name, "status": cell.status.name(), "bad": is_bad(cell.meaning) }),
             );
             json!({
                 "case": row.name,

@@ -80,7 +80,7 @@ impl Reporter for Markdown {
         table(&mut text, "Devices", ["device", "driver"], devices);
         let heads = std::iter::once("case").chain(matrix.devices.iter().map(|device| device.name.as_str()));
         let rows = matrix.rows.iter().map(|row| {
-            std::iter::once(row.name.clone()).chain(row.cells.iter().map(|cell| cell.status.to_owned())).collect()
+            std::iter::once(row.name.clone()).chain(row.cells.iter().map(|cell| cell.status.title())).collect()
         });
         table_of(&mut text, "Results", heads.collect(), rows.collect());
         let known = |row: &MatrixRow| {

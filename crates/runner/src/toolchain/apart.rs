@@ -24,8 +24,8 @@ use tangle_program::case::SpirvVersion;
 use tangle_program::variant::{FrontEnd, single_passes};
 
 use super::{ToolchainError, compile, disassemble, optimise, validate};
-use crate::job::{Shortage, WorkerEnd};
 use crate::meter::{Meter, TICK};
+use crate::outcome::{Shortage, WorkerEnd};
 use crate::process::{Event, Frame, WorkerProcess, piped, this_program};
 use crate::protocol::{self, Answer, FromWorker, Request, Step, ToWorker};
 use crate::scheduler::{Scheduler, Share};

@@ -1,7 +1,8 @@
 //! What executes jobs on a driver.
 
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Job, Outcome, Stage};
+use crate::job::Job;
+use crate::outcome::{Outcome, Stage};
 
 /// What executes jobs.
 pub(super) trait Backend {

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
-use crate::job::{Completed, Job, LaunchOutput, Outcome, ReadBack, Stage};
+use crate::job::Job;
 use crate::meter::process_time;
+use crate::outcome::{Completed, LaunchOutput, Outcome, ReadBack, Stage};
 use crate::protocol::{self, FromWorker};
 
 /// Test hook: environment variable with a comma-separated list of faults.

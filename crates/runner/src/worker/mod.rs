@@ -32,8 +32,9 @@ use crossbeam_channel::{Receiver, unbounded};
 
 use crate::config::WORKER_VARIABLE;
 use crate::info::DriverMode;
-use crate::job::{Job, Outcome, Stage};
+use crate::job::Job;
 use crate::meter::process_time;
+use crate::outcome::{Outcome, Stage};
 use crate::protocol::{self, FromWorker, ReadError, ToWorker};
 use backend::Backend;
 use fault::Faults;

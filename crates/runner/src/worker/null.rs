@@ -6,7 +6,8 @@ use std::time::Instant;
 use super::backend::{Backend, not_open};
 use crate::check;
 use crate::info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid};
-use crate::job::{Completed, Init, Job, Launch, LaunchOutput, Outcome, ReadBack, ReadBackMode, Stage, Times};
+use crate::job::{Init, Job, Launch, ReadBackMode};
+use crate::outcome::{Completed, LaunchOutput, Outcome, ReadBack, Stage, Times};
 use tangle_features::Feature;
 use tangle_program::case::SpirvVersion;
 

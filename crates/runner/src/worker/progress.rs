@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::job::Stage;
+use crate::outcome::Stage;
 
 /// The stage of a job, announced before it begins, so that the parent knows where a worker died.
 pub(super) struct Progress<'a> {

@@ -13,7 +13,7 @@ use crossbeam_channel::{Sender, bounded, select, tick};
 
 use super::this_process::ExitStatus;
 use crate::config::DriverConfig;
-use crate::job::WorkerEnd;
+use crate::outcome::WorkerEnd;
 use crate::process::{Event, Frame, WorkerProcess};
 use crate::protocol::{self, FromWorker, ToWorker};
 

@@ -1,7 +1,7 @@
 //! `if`.
 
 use tangle_program::ops::UnaryOp;
-use tangle_program::tree::{Block, Expr, Stmt};
+use tangle_program::tree::{Block, Expr, Stmt, ends_in_jump};
 use tangle_program::types::Scalar;
 
 use super::super::Builder;
@@ -9,7 +9,6 @@ use super::super::cond::{Cond, Outlook};
 use super::super::estimate::EstimatedMask;
 use super::super::frame::Kind;
 use super::super::log::Moment;
-use super::super::statement::ends_in_jump;
 use crate::class::Flow;
 
 /// Where the arms of a branch end.

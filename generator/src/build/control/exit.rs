@@ -1,11 +1,10 @@
 //! `break`, `continue` and `return` under a condition, in the shapes that compilers got wrong.
 
-use tangle_program::tree::{Block, Expr, Stmt};
+use tangle_program::tree::{Block, Expr, Stmt, ends_in_jump};
 
 use super::super::Builder;
 use super::super::cond::Cond;
 use super::super::frame::Jump;
-use super::super::statement::ends_in_jump;
 use super::super::term::Want;
 use crate::class::Decision;
 

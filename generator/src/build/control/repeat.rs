@@ -1,6 +1,6 @@
 //! Loops of all four forms.
 
-use tangle_program::tree::{Block, Expr, Loop, LoopKind, Stmt, Test, VarId};
+use tangle_program::tree::{Block, Expr, Loop, LoopKind, Stmt, Test, VarId, ends_in_jump};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
@@ -8,7 +8,6 @@ use super::super::cond::Outlook;
 use super::super::estimate::Guess;
 use super::super::frame::{Kind, Role};
 use super::super::log::Moment;
-use super::super::statement::ends_in_jump;
 use super::super::term::uint;
 use crate::class::{Class, Decision};
 use crate::weights::LoopForm;

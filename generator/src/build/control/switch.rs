@@ -2,14 +2,13 @@
 
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Arm, Block, Expr, Label, Stmt};
+use tangle_program::tree::{Arm, Block, Expr, Label, Stmt, ends_in_jump};
 use tangle_program::types::Scalar;
 
 use super::super::Builder;
 use super::super::estimate::EstimatedMask;
 use super::super::frame::{Jump, Kind};
 use super::super::log::Moment;
-use super::super::statement::ends_in_jump;
 use super::super::term::{bin, cast, uint};
 use crate::class::{Decision, Flow};
 

@@ -1,11 +1,10 @@
 //! Loops: lanes that leave one after another, values that they take with them.
 
-use tangle_analysis::bounds::MAX_SUBGROUP_SIZE;
 use tangle_program::case::SubgroupSize;
 use tangle_program::control::LoopControl;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::{Arm, Block, Expr, Label, Stmt, Test, VarId};
+use tangle_program::subgroup::{Fold, MAX_SUBGROUP_SIZE, SubgroupOp};
+use tangle_program::tree::{Arm, Block, Expr, Label, Stmt, Test, VarId, ends_in_jump};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
@@ -14,7 +13,6 @@ use super::super::control::LoopHead;
 use super::super::float::splat;
 use super::super::frame::{Jump, Key, Source};
 use super::super::log::Moment;
-use super::super::statement::ends_in_jump;
 use super::super::term::{Want, as_number, bin, lane, number, uint};
 use super::compare;
 use super::memory::plain_head;

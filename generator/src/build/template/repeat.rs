@@ -2,14 +2,13 @@
 
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Block, Builtin, Expr, Stmt};
+use tangle_program::tree::{Block, Builtin, Expr, Stmt, ends_in_jump};
 use tangle_program::types::{Scalar, Type};
 
 use super::super::Builder;
 use super::super::cond::Cond;
 use super::super::frame::{Key, Role, Source};
 use super::super::log::Moment;
-use super::super::statement::ends_in_jump;
 use super::super::term::{Want, bin, lane, uint};
 use crate::class::{Class, Decision};
 

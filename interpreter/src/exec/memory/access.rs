@@ -1,8 +1,8 @@
-//! Instructions that access memory: access chains, loads, stores, atomics.
+//! Instructions that access memory: access chains, loads, stores; atomics are in `atomic.rs`.
 
 use super::order::{Clash, Touched};
 use super::sparse::PAGE;
-use super::{Bytes, MIXED, Memory, SCALARS_PER_STEP, read, write};
+use super::{Bytes, Memory, SCALARS_PER_STEP, read, write};
 use crate::alu;
 use crate::code::*;
 use crate::exec::Machine;
@@ -134,7 +134,7 @@ impl Machine<'_> {
 
     /// A pointer that may be used: behaviour is undefined if it is undefined; an open one gives its taint.
     #[inline]
-    fn usable(&mut self, inst: &Inst, slot: usize, base: Base) -> Result<(u64, u32), Stop> {
+    pub(super) fn usable(&mut self, inst: &Inst, slot: usize, base: Base) -> Result<(u64, u32), Stop> {
         let (pointer, taint) = match base {
             Base::Cells(first) => (u64::from(first), 0),
             Base::Bytes { object, offset } => ((u64::from(object) + 1) << OFFSET_BITS | offset, 0),
@@ -148,7 +148,14 @@ impl Machine<'_> {
     }
 
     #[inline]
-    fn located(&mut self, inst: &Inst, slot: usize, space: Space, pointer: u64, end: u64) -> Result<(u32, u64), Stop> {
+    pub(super) fn located(
+        &mut self,
+        inst: &Inst,
+        slot: usize,
+        space: Space,
+        pointer: u64,
+        end: u64,
+    ) -> Result<(u32, u64), Stop> {
         let found = self.memory.resolve(space, pointer);
         if let Some((object, offset)) = found {
             let bytes = &self.memory.objects[object as usize];
@@ -198,7 +205,7 @@ impl Machine<'_> {
         granules.find_map(|at| hidden.get(&(object, at as u32)).copied())
     }
 
-    fn clash(&self, inst: &Inst, slot: usize, object: u32, offset: u64, clash: Clash) -> Stop {
+    pub(super) fn clash(&self, inst: &Inst, slot: usize, object: u32, offset: u64, clash: Clash) -> Stop {
         let (other, wrote) = match clash {
             Clash::Race(other, wrote) => (other, wrote),
             Clash::Stop(stop) => return stop,
@@ -253,7 +260,7 @@ impl Machine<'_> {
 
     /// A descriptor that an index without `NonUniform` has chosen is the same in all lanes of a subgroup that access it together (Vulkan,
     /// VUID-RuntimeSpirv-subgroupSize-10149). Descriptors of one buffer are not distinguished.
-    fn one_descriptor(&mut self, inst: &Inst, access: &Access) -> Result<(), Stop> {
+    pub(super) fn one_descriptor(&mut self, inst: &Inst, access: &Access) -> Result<(), Stop> {
         if !access.uniform_descriptor {
             return Ok(());
         }
@@ -515,7 +522,7 @@ impl Machine<'_> {
     }
 
     /// True if another invocation may write to any byte of an object now, by an atomic or a volatile store at an open address.
-    fn may_be_anywhere(&self, object: u32) -> bool {
+    pub(super) fn may_be_anywhere(&self, object: u32) -> bool {
         let bytes = &self.memory.objects[object as usize];
         let barriers = self.memory.barriers[bytes.domain];
         let found = self.knowledge.may_be_anywhere(self.workgroup, object, bytes.domain != 0, barriers);
@@ -540,7 +547,7 @@ impl Machine<'_> {
     }
 
     /// Shows an observer what is about to be written.
-    fn show_write(
+    pub(super) fn show_write(
         &mut self,
         inst: &Inst,
         slot: usize,
@@ -567,7 +574,7 @@ impl Machine<'_> {
     }
 
     #[inline]
-    fn write(&mut self, object: u32, at: usize, size: usize, value: u64, taint: u32) -> Result<(), Stop> {
+    pub(super) fn write(&mut self, object: u32, at: usize, size: usize, value: u64, taint: u32) -> Result<(), Stop> {
         let Memory { objects, budget, .. } = &mut *self.memory;
         let Bytes { bytes, taints, .. } = &mut objects[object as usize];
         write(&mut bytes[at..], value, size);
@@ -587,7 +594,13 @@ impl Machine<'_> {
 
     /// A store to an open address may go to any byte of its variable: the pointer is the variable's, without the index that is open. One that is no race
     /// with others' may also come behind those that are executed later here.
-    fn store_anywhere(&mut self, inst: &Inst, space: Space, pointer: u64, unordered: bool) -> Result<(), Stop> {
+    pub(super) fn store_anywhere(
+        &mut self,
+        inst: &Inst,
+        space: Space,
+        pointer: u64,
+        unordered: bool,
+    ) -> Result<(), Stop> {
         let taint = self.reasons.taint(Why::Path, inst.place);
         let code = self.code;
         let binding = |object: &Bytes| match object.object.map(|object| &code.objects[object as usize].kind) {
@@ -671,132 +684,6 @@ impl Machine<'_> {
         }
         Ok(())
     }
-
-    // ---- atomics ----
-
-    /// Atomics of one instruction are performed lane by lane, in an order that nothing promises.
-    pub(crate) fn atomic(&mut self, inst: &Inst, access: u32, op: AtomicOp, scalar: Scalar) -> Result<(), Stop> {
-        let code = self.code;
-        let access = &code.accesses[access as usize];
-        self.one_descriptor(inst, access)?;
-        if access.space == Space::Cells {
-            let slots = self.active.clone();
-            return Err(self.undefined(Rule::OutOfBounds, inst.place, slots, "an atomic on private memory".into()));
-        }
-        let size = u64::from(scalar.bytes());
-        let leaf = access.leaves.first().map_or(0, |(offset, _)| u64::from(*offset));
-        let layout = self.layout;
-        self.memory.place = inst.place;
-        self.last_atomic = Some(self.steps);
-        self.memory.release(access.semantics, &self.active);
-        for at in 0..self.active.len() {
-            let slot = self.active[at] as usize;
-            let (pointer, open) = self.usable(inst, slot, access.base)?;
-            if open != 0 {
-                let taint = self.reasons.taint(Why::Path, inst.place);
-                if op != AtomicOp::Load {
-                    self.store_anywhere(inst, access.space, pointer, true)?;
-                }
-                if inst.d != NONE {
-                    self.columns.set(inst.d, slot, 0, taint);
-                }
-                continue;
-            }
-            if access.texel && pointer == NO_TEXEL {
-                if inst.d != NONE {
-                    let taint = self.reasons.taint(Why::OutsideImage, inst.place);
-                    self.columns.set(inst.d, slot, 0, taint);
-                }
-                continue;
-            }
-            let (object, offset) = self.located(inst, slot, access.space, pointer, leaf + size)?;
-            let offset = offset + leaf;
-            if op != AtomicOp::Load && (access.read_only || self.memory.objects[object as usize].read_only) {
-                return Err(self.undefined(Rule::ReadOnly, inst.place, vec![slot as u32], String::new()));
-            }
-            let kind = (kind_of(op), access.semantics.scope);
-            let (others, mixed) = match self.memory.act(object, (offset, size), slot, kind, layout) {
-                Ok(found) => found,
-                Err(clash) => return Err(self.clash(inst, slot, object, offset, clash)),
-            };
-            let key = (object, (offset / u64::from(code.granule.max(1))) as u32);
-            let known = self.knowledge.contended.contains(&key);
-            if others && !known && self.memory.contended.insert(key) {
-                self.memory.budget.take(4 * size_of::<(u32, u32)>())?;
-            }
-            // A run that finds it out is repeated; until then the order is the one in which they are executed, which is allowed.
-            let contended = known || others && self.knowledge.no_claims;
-            let domain = self.memory.objects[object as usize].domain;
-            let barriers = self.memory.barriers[domain];
-            let lost = self.knowledge.may_be_lost_to(self.workgroup, domain, barriers)
-                && !self.is(Planted::LostLanesLeaveAtomics);
-            let anywhere = self.may_be_anywhere(object);
-            let why = if lost || anywhere { Some(Why::Path) } else { contended.then_some(Why::Order) };
-            self.atomic_lane(inst, (object, offset), slot, op, scalar, why, mixed || anywhere)?;
-        }
-        if op != AtomicOp::Store {
-            self.memory.read_atomically(&self.active);
-        }
-        self.memory.acquire(access.semantics, &self.active);
-        Ok(())
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one atomic of one lane")]
-    fn atomic_lane(
-        &mut self,
-        inst: &Inst,
-        (object, offset): (u32, u64),
-        slot: usize,
-        op: AtomicOp,
-        scalar: Scalar,
-        contended: Option<Why>,
-        mixed: bool,
-    ) -> Result<(), Stop> {
-        let (w, size, at) = (scalar.width(), scalar.bytes() as usize, offset as usize);
-        let bytes = &self.memory.objects[object as usize];
-        let old = read(&bytes.bytes[at..], size);
-        let old_taint = bytes.taint(at, size);
-        let operand = |this: &Self, reg: Reg| if reg == NONE { (0, 0) } else { this.columns.get(reg, slot) };
-        let ((value, value_taint), (expected, expected_taint)) = (operand(self, inst.b), operand(self, inst.c));
-        let order = contended.map_or(0, |why| self.reasons.taint(why, inst.place));
-        if inst.d != NONE {
-            let taint = if old_taint != 0 { self.reasons.derived(old_taint) } else { 0 };
-            self.columns.set(inst.d, slot, old, taint.max(order));
-        }
-        let first = self.active.first() == Some(&(slot as u32));
-        if op == AtomicOp::Load || (first && self.active.len() > 1 && self.is(Planted::AtomicLosesLane)) {
-            return Ok(());
-        }
-        let (new, taint) = match op {
-            AtomicOp::Exchange | AtomicOp::Store => (value, value_taint.max(order)),
-            AtomicOp::CompareExchange => {
-                let new = if old == expected { value } else { old };
-                (new, value_taint.max(expected_taint).max(old_taint).max(order))
-            }
-            AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => {
-                let float = match op {
-                    AtomicOp::FAdd => Float2::Add,
-                    AtomicOp::FMin => Float2::Min,
-                    _ => Float2::Max,
-                };
-                let (x, y) = (self.number(w, old, old_taint), self.number(w, value, value_taint));
-                let answer = self.float2(float, w, x, y);
-                let (bits, taint) = self.answer(w, answer, inst.place);
-                let rounds = op == AtomicOp::FAdd;
-                (bits, taint.max(if rounds { order } else { 0 }))
-            }
-            _ => {
-                let int = integer_of(op);
-                let int = if self.is(Planted::AtomicOrIsXor) && int == Int2::Or { Int2::Xor } else { int };
-                (alu::int2(int, w, old, value).unwrap_or(0), old_taint.max(value_taint))
-            }
-        };
-        // Operators that do not commute leave open what remains.
-        let taint = if mixed { taint.max(order) } else { taint };
-        let taint = if taint != 0 { self.reasons.derived(taint) } else { 0 };
-        self.show_write(inst, slot, (object, at), size, (new, taint));
-        self.write(object, at, size, new, taint)
-    }
 }
 
 /// A scalar in memory.
@@ -804,37 +691,4 @@ impl Machine<'_> {
 fn scalar_at(bytes: &[u8], scalar: Scalar) -> u64 {
     let value = read(bytes, scalar.bytes() as usize);
     if scalar == Scalar::Bool { value & 1 } else { value }
-}
-
-fn integer_of(op: AtomicOp) -> Int2 {
-    match op {
-        AtomicOp::Sub => Int2::Sub,
-        AtomicOp::SMin => Int2::SMin,
-        AtomicOp::UMin => Int2::UMin,
-        AtomicOp::SMax => Int2::SMax,
-        AtomicOp::UMax => Int2::UMax,
-        AtomicOp::And => Int2::And,
-        AtomicOp::Or => Int2::Or,
-        AtomicOp::Xor => Int2::Xor,
-        _ => Int2::Add,
-    }
-}
-
-/// Operators with one kind commute with each other.
-fn kind_of(op: AtomicOp) -> u8 {
-    match op {
-        AtomicOp::Load => 1,
-        AtomicOp::Add | AtomicOp::Sub => 2,
-        AtomicOp::SMin => 3,
-        AtomicOp::UMin => 4,
-        AtomicOp::SMax => 5,
-        AtomicOp::UMax => 6,
-        AtomicOp::And => 7,
-        AtomicOp::Or => 8,
-        AtomicOp::Xor => 9,
-        AtomicOp::FAdd => 10,
-        AtomicOp::FMin => 11,
-        AtomicOp::FMax => 12,
-        AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => MIXED,
-    }
 }

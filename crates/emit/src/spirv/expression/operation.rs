@@ -7,7 +7,7 @@ use rspirv::grammar::INSTRUCTION_TABLE;
 use rspirv::spirv::{GroupOperation, Op, PackedVectorFormat, Scope};
 use rustc_hash::FxHashMap;
 use tangle_program::ops::Intrinsic;
-use tangle_program::subgroup::{Category, Fold, OpInfo, Param, SubgroupOp};
+use tangle_program::subgroup::{Fold, OpInfo, Param};
 use tangle_program::tree::{Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
 
@@ -147,9 +147,7 @@ impl Body<'_, '_> {
             Some(group) => group.replace("NV", "EXT").parse::<GroupOperation>().ok(),
         };
         operands.extend(call.cluster.map(|size| Operand::IdRef(self.module.cluster_size(size))));
-        let without_scope = matches!(call.op, SubgroupOp::QuadAll | SubgroupOp::QuadAny | SubgroupOp::Partition)
-            || info.category == Category::Derivative;
-        let scope = (!without_scope).then(|| Operand::IdScope(self.uint(Scope::Subgroup as u32)));
+        let scope = info.scoped.then(|| Operand::IdScope(self.uint(Scope::Subgroup as u32)));
         let operands = scope.into_iter().chain(group.map(Operand::GroupOperation)).chain(operands).collect();
         let op = instruction(info, value.map_or(Scalar::Bool, |ty| ty.scalar));
         let result = info.result_type(value).unwrap_or(Type::UINT);

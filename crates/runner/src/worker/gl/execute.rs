@@ -11,9 +11,8 @@ use super::program::{self, Program};
 use super::{Session, module};
 use crate::check;
 use crate::info::DriverMode;
-use crate::job::{
-    Buffer, BufferKind, Completed, Init, Job, Launch, LaunchOutput, Outcome, ReadBack, ReadBackMode, Stage,
-};
+use crate::job::{Buffer, BufferKind, Init, Job, Launch, ReadBackMode};
+use crate::outcome::{Completed, LaunchOutput, Outcome, ReadBack, Stage};
 use crate::worker::progress::{Progress, micros};
 use crate::worker::rewrite::rewritten;
 

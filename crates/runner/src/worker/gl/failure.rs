@@ -3,7 +3,7 @@
 use glow::HasContext as _;
 use tangle_files::text::{Line, Lines};
 
-use crate::job::{Outcome, Shortage, Stage};
+use crate::outcome::{Outcome, Shortage, Stage};
 
 /// A function of OpenGL that failed.
 #[derive(Clone, Debug)]

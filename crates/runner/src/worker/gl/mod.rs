@@ -17,7 +17,8 @@ mod module;
 mod program;
 
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Job, Outcome, Stage};
+use crate::job::Job;
+use crate::outcome::{Outcome, Stage};
 use crate::worker::backend::{Backend, not_open};
 use context::{Context, Egl};
 use failure::{Failure, check};

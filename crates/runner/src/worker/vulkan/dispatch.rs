@@ -10,7 +10,8 @@ use super::layout::{Layout, descriptor_type};
 use super::memory::{Addressing, Memory, Placement};
 use super::texels::Texels;
 use crate::info::DeviceType;
-use crate::job::{Buffer, BufferKind, Launch, LaunchOutput, ReadBack, ReadBackMode, Stage, Times};
+use crate::job::{Buffer, BufferKind, Launch, ReadBackMode};
+use crate::outcome::{LaunchOutput, ReadBack, Stage, Times};
 use crate::worker::progress::{Progress, micros};
 use tangle_features::StageFlags;
 

@@ -27,7 +27,8 @@ mod session;
 mod texels;
 
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Job, Outcome, Stage};
+use crate::job::Job;
+use crate::outcome::{Outcome, Stage};
 use crate::worker::backend::{Backend, not_open};
 use instance::Instance;
 use session::Session;

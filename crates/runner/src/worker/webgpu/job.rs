@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::runtime::Asked;
 use crate::info::DriverMode;
-use crate::job::{BufferKind, Init, Job, Launch, LaunchOutput, ReadBack, ReadBackMode};
+use crate::job::{BufferKind, Init, Job, Launch, ReadBackMode};
+use crate::outcome::{LaunchOutput, ReadBack};
 
 /// What WebGPU lacks for a job, beside what the device lacks.
 pub(super) fn missing(job: &Job) -> Vec<String> {

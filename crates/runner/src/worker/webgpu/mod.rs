@@ -19,7 +19,8 @@ use std::time::Instant;
 
 use crate::check;
 use crate::info::{DeviceInfo, DriverMode};
-use crate::job::{Completed, Job, Outcome, Shortage, Stage};
+use crate::job::Job;
+use crate::outcome::{Completed, Outcome, Shortage, Stage};
 use crate::worker::backend::{Backend, not_open};
 use crate::worker::progress::{Progress, micros};
 use crate::worker::rewrite::rewritten;

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde::Deserialize;
 
-use crate::job::{Stage, Times};
+use crate::outcome::{Stage, Times};
 use crate::worker::this_process::{self, leave};
 
 /// Environment variable of a worker with the folder of the Python package `wgpudawn`, where it is not the one that `./x setup` got.

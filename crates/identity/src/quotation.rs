@@ -1,0 +1,110 @@
+//! Sentences of the specifications, word for word, which `docs/rules.md` quotes, too (`tests/rule_book.rs` compares them).
+//!
+//! From the versions that are named there, in "Sources", as they are published: without the markup of the documents' sources.
+
+/// A part of a specification.
+#[derive(Clone, Copy, Debug)]
+pub struct Quotation {
+    /// Document and section.
+    pub source: &'static str,
+    /// What it says there.
+    pub text: &'static str,
+}
+
+/// A constant for each row, and the list of all.
+macro_rules! quotations {
+    ($($(#[$doc:meta])+ $name:ident = $source:expr, $text:literal;)+) => {
+        $($(#[$doc])+ pub(crate) const $name: Quotation = Quotation { source: $source, text: $text };)+
+
+        /// All that reports quote, but for those of single operations, which stand in the operations' table.
+        pub const QUOTATIONS: &[Quotation] = &[$($name),+];
+    };
+}
+
+const CONTROL_FLOW: &str = "SPIR-V 1.6 rev 6, §2.2.5 Control Flow";
+const MAXIMAL: &str = "SPV_KHR_maximal_reconvergence rev 2";
+
+quotations! {
+    /// Y9
+    OWN_VARIABLE = "SPIR-V 1.6 rev 6, Storage Class, Function",
+        "Visible only within the declaring function of the current invocation.";
+    /// Y11
+    NON_UNIFORM_INDEX = "Vulkan, VUID-RuntimeSpirv-subgroupSize-10149",
+        "the resource through which that memory is accessed is not uniform within the invocation group, and not uniform within the \
+         subgroup, then the operand corresponding to that resource (e.g. the pointer or sampled image operand) must be decorated with \
+         NonUniform";
+    /// F1
+    CORRECTLY_ROUNDED = "Vulkan, Precision of Core SPIR-V Instructions", "Correctly rounded.";
+    /// N1
+    WRAPS = "SPIR-V 1.6 rev 6, Arithmetic Instructions, OpIAdd",
+        "The resulting value equals the low-order N bits of the correct result R, where N is the component width and R is computed with \
+         enough precision to avoid overflow and underflow.";
+    /// N13
+    REMAINDER = "SPIR-V 1.6 rev 6, Arithmetic Instructions, OpSRem",
+        "the result is the remainder r of Operand 1 divided by Operand 2 where if r ≠ 0, the sign of r is the same as the sign of Operand 1.";
+    /// R2
+    SAME_PATH = CONTROL_FLOW,
+        "Invocations will continue to execute the same dynamic instances as long as they follow the same control-flow path.";
+    /// R6
+    RECONVERGES = CONTROL_FLOW,
+        "If control flow is uniform upon entry into a structured loop or selection, and all invocations leave that loop or selection via \
+         the header block's declared merge block, then control flow reconverges to be uniform at that merge block.";
+    /// P1
+    SCOPE_RESTRICTED = "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (scope restricted tangle)",
+        "A set of invocations in the same tangle and within the same scope.";
+    /// O2
+    TANGLE = "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (tangle)",
+        "The set of invocations that execute the same dynamic instance of an instruction.";
+    /// P2
+    TANGLED_INSTRUCTION = "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (tangled instruction)",
+        "until all invocations in its scope restricted tangle have executed all dynamic instances that are program-ordered before X'";
+    /// X3
+    ALL_MERGE = MAXIMAL, "'T(L)' will include all non-escaping invocations in 'T(M)'";
+    /// X8
+    NOT_MERGED = MAXIMAL, "implementations will not merge tangles during execution except through reconvergence.";
+    /// T2
+    SUBGROUP_UNIFORM = "SPV_KHR_subgroup_uniform_control_flow rev 2, §3.6 Execution Mode",
+        "Extends the definition of *Uniform Control Flow* to apply to each *Subgroup* scope instance in addition to the *invocation group*.";
+    /// A3
+    ATOMIC_STEPS = "SPIR-V 1.6 rev 6, OpAtomicIAdd",
+        "Perform the following steps atomically with respect to any other atomic accesses within Scope to the same location: 1) load \
+         through Pointer to get an Original Value";
+    /// M2
+    LANE_BELOW_SIZE = "Vulkan, Built-In Variables, SubgroupLocalInvocationId", "This variable is in range [0,SubgroupSize-1].";
+    /// M3
+    ONE_SIZE = "Vulkan, Shaders, Varying Subgroup Size", "subgroups in the same command scope will have the same size.";
+    /// M4
+    FULL_SUBGROUPS = "Vulkan, Shaders, Full Subgroups",
+        "When full subgroups are required, subgroups must be launched with all invocations active";
+    /// M6
+    SUBGROUP_ID = "Vulkan, Built-In Variables, SubgroupId", "This variable is in range [0, NumSubgroups-1].";
+    /// M6
+    SUBGROUP_INDEX = "Vulkan, Built-In Variables, SubgroupId",
+        "will make that variable contain the index of the subgroup within the local workgroup.";
+    /// M6
+    NUM_SUBGROUPS = "Vulkan, Built-In Variables, NumSubgroups",
+        "will make that variable contain the number of subgroups in the local workgroup.";
+    /// M7
+    ENTRY = "SPIR-V 1.6 rev 6, §2.2.5 Control Flow (entry)",
+        "At the entry point, all invocations (in the invocation group, unless otherwise stated) execute the same dynamic instance of the \
+         first instruction in the entry point function.";
+    /// M10
+    PAYLOAD = "Vulkan, Task Shaders",
+        "The task shader can write additional outputs to task memory, which can be read by all of the mesh shader workgroups it created.";
+    /// M11
+    DENSE_LANES = "WGSL, Built-in Inputs and Outputs, subgroup_invocation_id",
+        "In a compute shader, IDs begin at zero and are dense.";
+    /// H1
+    COVERAGE = "Vulkan, Rasterization, Basic Polygon Rasterization",
+        "Coverage bits that correspond to sample points that satisfy the point sampling criteria are 1, other coverage bits are 0.";
+    /// P11
+    QUADS = "Vulkan, Shaders, Scope, Quad",
+        "In all shaders, each invocation in a quad scope instance is formed of invocations in adjacent subgroup invocation indices";
+    /// I3
+    HELPERS_ARE_OF_FRAGMENTS = "Vulkan, Shaders, Helper Invocations",
+        "operations in a fragment shader, additional invocations may be spawned in order to ensure correct results.";
+    /// H4
+    HELPERS_STAY = "Vulkan, Shaders, Helper Invocations",
+        "If the MaximallyReconvergesKHR execution mode is applied to the entry point, helper invocations must remain active for all \
+         instructions for the lifetime of the quad scope instance they are a part of.";
+}
