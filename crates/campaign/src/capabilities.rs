@@ -117,7 +117,7 @@ impl Capabilities {
         match self.dialect {
             Dialect::OpenGl | Dialect::OpenGlArb => Api::OpenGl,
             Dialect::Wgsl => Api::WebGpu,
-            Dialect::Vulkan | Dialect::Hlsl => Api::Vulkan,
+            Dialect::Vulkan | Dialect::Hlsl | Dialect::Slang => Api::Vulkan,
         }
     }
 
@@ -356,7 +356,7 @@ impl Capabilities {
             tier,
             categories: categories.collect(),
             without: match self.dialect {
-                Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl | Dialect::Wgsl => BTreeSet::new(),
+                Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl | Dialect::Slang | Dialect::Wgsl => BTreeSet::new(),
                 Dialect::OpenGlArb => TABLE.iter().map(|info| info.op).filter(|op| in_arb(*op).is_none()).collect(),
             },
             scalars: scalars.collect(),

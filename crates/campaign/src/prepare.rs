@@ -192,7 +192,7 @@ pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoItera
             case.variant.is_compiled_only().then(|| glsl::print_in(case, dialect).text)
         }
         Dialect::Wgsl => Some(prepared.shader.clone()),
-        Dialect::Vulkan | Dialect::Hlsl => None,
+        Dialect::Vulkan | Dialect::Hlsl | Dialect::Slang => None,
     };
     Job {
         id,

@@ -94,6 +94,15 @@ impl Compiler {
                 Feature::IntegerDotProduct,
                 Feature::ShaderInt8,
             ],
+            Language::Slang => &[
+                Feature::SubgroupClustered,
+                Feature::QuadControl,
+                Feature::Maintenance4,
+                Feature::Maintenance8,
+                Feature::ExpectAssume,
+                Feature::IntegerDotProduct,
+                Feature::ShaderInt8,
+            ],
             Language::Wgsl => &[
                 Feature::SubgroupClustered,
                 Feature::SubgroupRotateClustered,

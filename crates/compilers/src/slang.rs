@@ -1,4 +1,4 @@
-//! Slang, which takes HLSL, by its command `slangc`. A process for each shader takes some 0.3 seconds, most of them for Slang's own library of
+//! Slang, which takes its own language and HLSL, by its command `slangc`. A process for each shader takes some 0.3 seconds, most of them for Slang's own library of
 //! declarations.
 //!
 //! `-O0` leaves out what `spirv-opt` would do, which Slang has in a library of another package.
@@ -13,19 +13,37 @@ use tangle_program::variant::Language;
 use crate::compiler::{Call, Compiler, Failure, Found, absent, installed};
 use crate::started;
 
-pub(crate) const HLSL: Compiler = Compiler {
+/// Its own language.
+pub(crate) const SLANG: Compiler = Compiler {
     name: "slang",
-    language: Language::Hlsl,
+    language: Language::Slang,
     about: "Slang, by its command slangc",
-    promise: Tier::Plain,
+    // The attribute MaximallyReconverges: "Emits `MaximallyReconvergesKHR` execution mode when producing SPIR-V." (core.meta.slang)
+    promise: Tier::Maximal,
     // What it makes for 1.3 says that it is 1.4.
     least_spirv: SpirvVersion::V1_4,
-    lacks_features: &[Feature::SharedInt64Atomics, Feature::BufferInt64Atomics],
+    lacks_features: &[
+        Feature::SharedInt64Atomics,
+        Feature::BufferInt64Atomics,
+        // There is no attribute for it.
+        Feature::SubgroupUniformControlFlow,
+    ],
     lacks,
     fitted: |_| {},
     find,
-    compile,
-    command: |version| Some(format!("slangc {}", arguments(version).join(" "))),
+    compile: |call| compile(call, Language::Slang),
+    command: |version| Some(format!("slangc {}", arguments(version, Language::Slang).join(" "))),
+};
+
+pub(crate) const HLSL: Compiler = Compiler {
+    name: "slang",
+    language: Language::Hlsl,
+    about: "Slang, by its command slangc, with HLSL",
+    promise: Tier::Plain,
+    lacks_features: &[Feature::SharedInt64Atomics, Feature::BufferInt64Atomics],
+    compile: |call| compile(call, Language::Hlsl),
+    command: |version| Some(format!("slangc {}", arguments(version, Language::Hlsl).join(" "))),
+    ..SLANG
 };
 
 fn find(named: Option<&Path>) -> Result<Found, String> {
@@ -52,24 +70,28 @@ fn lacks(case: &Case) -> Vec<String> {
     if attribute { vec!["attributes of a switch, with Slang".into()] } else { Vec::new() }
 }
 
-fn arguments(version: SpirvVersion) -> Vec<&'static str> {
+fn arguments(version: SpirvVersion, language: Language) -> Vec<&'static str> {
     let profile = match version {
         SpirvVersion::V1_3 => "sm_6_6+spirv_1_3",
         SpirvVersion::V1_4 => "sm_6_6+spirv_1_4",
         SpirvVersion::V1_5 => "sm_6_6+spirv_1_5",
         SpirvVersion::V1_6 => "sm_6_6+spirv_1_6",
     };
-    let fixed =
-        ["-lang", "hlsl", "-target", "spirv", "-O0", "-entry", "main", "-stage", "compute", "-warnings-disable"];
-    let rest = ["41012,41024", "shader.hlsl", "-o", "shader.spv", "-profile", profile];
-    fixed.into_iter().chain(rest).collect()
+    let language = ["-lang", language.name(), source_file(language)];
+    let fixed = ["-target", "spirv", "-O0", "-entry", "main", "-stage", "compute", "-warnings-disable", "41012,41024"];
+    let rest = ["-o", "shader.spv", "-profile", profile];
+    language.into_iter().chain(fixed).chain(rest).collect()
 }
 
-fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
+const fn source_file(language: Language) -> &'static str {
+    if matches!(language, Language::Slang) { "shader.slang" } else { "shader.hlsl" }
+}
+
+fn compile(call: &Call<'_>, language: Language) -> Result<Vec<u32>, Failure> {
     let Some(path) = call.path else { return Err(Failure::Absent(absent(HLSL.name))) };
-    let folder = started::folder(&[("shader.hlsl", call.source)])?;
+    let folder = started::folder(&[(source_file(language), call.source)])?;
     let mut command = started::command(path, call.prefix);
-    command.args(arguments(call.version)).current_dir(folder.path());
+    command.args(arguments(call.version, language)).current_dir(folder.path());
     if let Some(libraries) = path.parent() {
         command.env("LD_LIBRARY_PATH", libraries);
     }

@@ -75,7 +75,7 @@ pub fn print_in(case: &Case, dialect: Dialect) -> Printed<'_> {
     let copies_constants = dialect == Dialect::Vulkan && copies_constants(case, uses.scalars);
     let mut printer = Printer { copies_constants, ..Printer::new(case, dialect) };
     match dialect {
-        Dialect::Hlsl => printer.hlsl_header(uses),
+        Dialect::Hlsl | Dialect::Slang => printer.hlsl_header(uses),
         _ => printer.header(uses),
     }
     let header = printer.line;
@@ -83,7 +83,7 @@ pub fn print_in(case: &Case, dialect: Dialect) -> Printed<'_> {
     let helpers: BTreeSet<(Helper, Type)> = plans.iter().flat_map(|plan| plan.helpers.iter().copied()).collect();
     for (helper, ty) in helpers {
         match (dialect, helper) {
-            (Dialect::Hlsl, helper) => printer.hlsl_helper(helper, ty),
+            (Dialect::Hlsl | Dialect::Slang, helper) => printer.hlsl_helper(helper, ty),
             (_, Helper::Of(op)) => printer.helper(op, ty),
             (_, Helper::Wave(_) | Helper::Lanes) => {}
         }

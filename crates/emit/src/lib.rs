@@ -30,7 +30,8 @@ use printer::Dialect;
 pub fn print(case: &Case) -> Printed<'_> {
     match case.variant.language() {
         Language::Glsl => glsl::print(case),
-        Language::Hlsl => hlsl::print(case),
+        Language::Hlsl => hlsl::print(case, Dialect::Hlsl),
+        Language::Slang => hlsl::print(case, Dialect::Slang),
         Language::Wgsl => wgsl::print(case),
     }
 }
@@ -45,6 +46,7 @@ pub fn expression(case: &Case, function: &Function, expr: &Expr) -> String {
     match case.variant.language() {
         Language::Glsl => glsl::expression(case, Dialect::Vulkan, function, expr),
         Language::Hlsl => glsl::expression(case, Dialect::Hlsl, function, expr),
+        Language::Slang => glsl::expression(case, Dialect::Slang, function, expr),
         Language::Wgsl => wgsl::expression(case, function, expr),
     }
 }
@@ -53,7 +55,8 @@ pub fn expression(case: &Case, function: &Function, expr: &Expr) -> String {
 pub fn lacks(language: Language, case: &Case) -> Vec<String> {
     match language {
         Language::Glsl => Vec::new(),
-        Language::Hlsl => hlsl::lacks(case),
+        Language::Hlsl => hlsl::lacks(case, Dialect::Hlsl),
+        Language::Slang => hlsl::lacks(case, Dialect::Slang),
         Language::Wgsl => wgsl::lacks(case),
     }
 }
@@ -63,7 +66,8 @@ pub fn lacks(language: Language, case: &Case) -> Vec<String> {
 pub fn fitted(language: Language, case: Case) -> Case {
     match language {
         Language::Glsl => case,
-        Language::Hlsl => hlsl::fitted(case),
+        Language::Hlsl => hlsl::fitted(case, Dialect::Hlsl),
+        Language::Slang => hlsl::fitted(case, Dialect::Slang),
         Language::Wgsl => wgsl::fitted(case),
     }
 }

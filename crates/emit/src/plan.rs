@@ -242,7 +242,7 @@ impl Planner<'_> {
     /// True if the shader has a function for a subgroup operation.
     fn has_helper(&self, call: &SubgroupCall) -> bool {
         match self.dialect {
-            Dialect::Hlsl => hlsl::spelling::is_helper(call.op),
+            Dialect::Hlsl | Dialect::Slang => hlsl::spelling::is_helper(call.op),
             Dialect::Wgsl => wgsl::spelling::is_helper(call, self.function),
             Dialect::Vulkan | Dialect::OpenGl | Dialect::OpenGlArb => false,
         }

@@ -100,11 +100,18 @@ pub enum Dialect {
     OpenGlArb,
     /// No GLSL, but HLSL.
     Hlsl,
+    /// No GLSL, but Slang, which is printed as HLSL is but for what [`crate::hlsl`] lists.
+    Slang,
     /// No GLSL, but WGSL ([`crate::wgsl`]), which is planned as the others are and printed by itself.
     Wgsl,
 }
 
 impl Dialect {
+    /// True if what is printed is HLSL, or Slang, which is nearly the same.
+    pub const fn is_hlsl(self) -> bool {
+        matches!(self, Dialect::Hlsl | Dialect::Slang)
+    }
+
     /// True if the shader is for an OpenGL context.
     pub const fn is_opengl(self) -> bool {
         matches!(self, Dialect::OpenGl | Dialect::OpenGlArb)

@@ -1,4 +1,4 @@
-//! HLSL that is printed: programs as snapshots, and what HLSL says in another way as a table.
+//! HLSL and Slang that are printed: programs as snapshots, and what HLSL says in another way as a table.
 
 #[path = "../../program/tests/common/mod.rs"]
 mod common;
@@ -10,8 +10,8 @@ use tangle_emit::{expression, fitted, lacks, source};
 use tangle_program::case::{Case, Tier};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::Expr;
-use tangle_program::types::Type;
+use tangle_program::tree::{Builtin, Expr, SubgroupCall};
+use tangle_program::types::{Scalar, Type};
 use tangle_program::variant::{Language, Variant};
 
 fn in_hlsl(case: Case) -> Case {
@@ -19,20 +19,60 @@ fn in_hlsl(case: Case) -> Case {
     Case { variant, tier: Tier::Plain, ..case }
 }
 
+fn in_slang(case: Case) -> Case {
+    let variant: Variant = "slang@slang".parse().expect("a variant");
+    // What the tree has at tier subgroup_uniform, Slang has no attribute for.
+    let tier = if case.tier == Tier::Maximal { Tier::Maximal } else { Tier::Plain };
+    Case { variant, tier, ..case }
+}
+
 #[test]
 fn programs() {
-    for (name, case) in tour::programs() {
-        let case = in_hlsl(case);
-        // Some are for tier maximal only.
-        if validate(&case).is_err() {
-            continue;
+    for (language, to_language) in [(Language::Hlsl, in_hlsl as fn(Case) -> Case), (Language::Slang, in_slang)] {
+        for (name, case) in tour::programs() {
+            let case = to_language(case);
+            // Some are for tier maximal only.
+            if validate(&case).is_err() {
+                continue;
+            }
+            let case = fitted(language, case);
+            assert_eq!(validate(&case), Ok(()), "{name}");
+            let name = format!("{}_{name}", language.name());
+            match lacks(language, &case).as_slice() {
+                [] => insta::assert_snapshot!(name, source(&case)),
+                lacking => insta::assert_snapshot!(format!("{name}_lacks"), lacking.join("\n")),
+            }
         }
-        let case = fitted(Language::Hlsl, case);
-        assert_eq!(validate(&case), Ok(()), "{name}");
-        match lacks(Language::Hlsl, &case).as_slice() {
-            [] => insta::assert_snapshot!(format!("hlsl_{name}"), source(&case)),
-            lacking => insta::assert_snapshot!(format!("hlsl_{name}_lacks"), lacking.join("\n")),
-        }
+    }
+}
+
+/// What Slang has and HLSL has not, and what it says in another way.
+#[test]
+fn operations_of_slang() {
+    let case = in_slang(case(
+        "",
+        main_of(|f| {
+            f.add_local("a", Type::UINT);
+            f.add_local("m", Type::vector(Scalar::Uint, 4));
+            vec![]
+        }),
+    ));
+    let main = case.program.main().expect("there is one");
+    let [a, m] = [0, 1].map(|var| move || Expr::Var(var));
+    let clustered = |op| Expr::Subgroup(SubgroupCall { op, args: vec![a(), Expr::Uint(1)], cluster: Some(4) });
+    let rows = [
+        (Expr::subgroup(SubgroupOp::Rotate, [a(), Expr::Uint(1)]), "WaveRotate(a, 1u)"),
+        (clustered(SubgroupOp::ClusteredRotate), "WaveClusteredRotate(a, 1u, 4u)"),
+        (Expr::subgroup(SubgroupOp::Exclusive(Fold::Min), [a()]), "WavePrefixMin(a)"),
+        (Expr::subgroup(SubgroupOp::Exclusive(Fold::Or), [a()]), "WavePrefixBitOr(a)"),
+        (Expr::subgroup(SubgroupOp::Partitioned(Fold::Add), [a(), m()]), "WaveMultiSum(a, m)"),
+        (Expr::subgroup(SubgroupOp::PartitionedInclusive(Fold::Max), [a(), m()]), "WaveMultiPrefixInclusiveMax(a, m)"),
+        (Expr::Builtin(Builtin::LtMask), "WaveGetLaneLtMask()"),
+        (Expr::Builtin(Builtin::SubgroupId), "WaveGetWaveIndex()"),
+    ];
+    for (expr, printed) in rows {
+        assert_eq!(expression(&case, main, &expr), printed);
+        assert_ne!(expression(&in_hlsl(case.clone()), main, &expr), printed);
     }
 }
 

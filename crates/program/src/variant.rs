@@ -40,11 +40,13 @@ pub enum Language {
     Hlsl,
     /// WGSL with the extension `subgroups`.
     Wgsl,
+    /// Slang: HLSL, with more operations, the number of the wave, and maximal reconvergence.
+    Slang,
 }
 
 impl Language {
     /// Every language.
-    pub const ALL: [Language; 3] = [Language::Glsl, Language::Hlsl, Language::Wgsl];
+    pub const ALL: [Language; 4] = [Language::Glsl, Language::Hlsl, Language::Wgsl, Language::Slang];
 
     /// The name in a variant's name, and the extension of files.
     pub const fn name(self) -> &'static str {
@@ -52,6 +54,7 @@ impl Language {
             Language::Glsl => "glsl",
             Language::Hlsl => "hlsl",
             Language::Wgsl => "wgsl",
+            Language::Slang => "slang",
         }
     }
 
@@ -61,13 +64,14 @@ impl Language {
             Language::Glsl => "GLSL",
             Language::Hlsl => "HLSL",
             Language::Wgsl => "WGSL",
+            Language::Slang => "Slang",
         }
     }
 
     /// True if its shaders can read `SubgroupId` and `NumSubgroups`. Where they cannot the lane map says
     /// [`NOT_OBSERVED`](crate::case::interface::NOT_OBSERVED) instead; subgroups have names of their own there (docs/rules.md, rule M1).
     pub const fn has_subgroup_id(self) -> bool {
-        matches!(self, Language::Glsl | Language::Wgsl)
+        matches!(self, Language::Glsl | Language::Wgsl | Language::Slang)
     }
 }
 

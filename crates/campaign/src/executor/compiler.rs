@@ -23,6 +23,9 @@ use crate::prepare::Prepared;
 /// than 8.
 pub const HLSL: BuiltIn = BuiltIn { word: Language::Hlsl.name(), open };
 
+/// `slang@COMPILER`, the same.
+pub const SLANG: BuiltIn = BuiltIn { word: Language::Slang.name(), open };
+
 /// `wgsl@COMPILER`, the same.
 pub const WGSL: BuiltIn = BuiltIn { word: Language::Wgsl.name(), open };
 

@@ -17,8 +17,8 @@ use crate::prepare::Prepared;
 pub use traits::{BuiltIn, Description, Executor, Runs, Task, Worker, subgroup_size};
 
 /// Every kind that is part of tangle.
-pub const BUILT_IN: [BuiltIn; 5] =
-    [reference::BUILT_IN, interpreter::BUILT_IN, compiler::HLSL, compiler::WGSL, compiler::GLSL];
+pub const BUILT_IN: [BuiltIn; 6] =
+    [reference::BUILT_IN, interpreter::BUILT_IN, compiler::HLSL, compiler::SLANG, compiler::WGSL, compiler::GLSL];
 
 /// The kind that a device's name begins with, if it is part of tangle.
 pub fn built_in(name: &str) -> Option<&'static BuiltIn> {

@@ -20,7 +20,7 @@ impl<'a> Body<'_, 'a> {
     /// The word of a resource.
     pub(super) fn resource(&mut self, resource: &Resource) {
         let name = resource.class.name();
-        let is_hlsl = self.printer.dialect == Dialect::Hlsl;
+        let is_hlsl = self.printer.dialect.is_hlsl();
         let (before, behind) = match resource.class {
             ResourceClass::UniformBuffer => ("", ".word"),
             ResourceClass::StorageBuffer | ResourceClass::StorageTexelBuffer if is_hlsl => ("", "[0u]"),
@@ -57,7 +57,7 @@ impl<'a> Body<'_, 'a> {
         if parentheses {
             self.put("(");
         }
-        if self.printer.dialect == Dialect::Hlsl && self.hlsl_expr(expr) {
+        if self.printer.dialect.is_hlsl() && self.hlsl_expr(expr) {
             self.put(if parentheses { ")" } else { "" });
             return;
         }
@@ -73,8 +73,8 @@ impl<'a> Body<'_, 'a> {
                 Some(name) if self.printer.dialect == Dialect::OpenGlArb => {
                     put!(self.printer, "uvec4(unpackUint2x32({name}), 0u, 0u)");
                 }
-                _ if self.printer.dialect == Dialect::Hlsl => {
-                    self.put(hlsl::spelling::builtin(*builtin).unwrap_or(NOTHING))
+                _ if self.printer.dialect.is_hlsl() => {
+                    self.put(hlsl::spelling::builtin(self.printer.dialect, *builtin).unwrap_or(NOTHING))
                 }
                 _ => {
                     let stage = self.printer.case.entry_point.stage;

@@ -238,7 +238,7 @@ impl<'a> Printer<'a> {
     pub(crate) fn log_macros(&mut self, uses: Uses) {
         let entries = uses.entries;
         let private = match self.dialect {
-            Dialect::Hlsl => "static ",
+            Dialect::Hlsl | Dialect::Slang => "static ",
             _ => "",
         };
         put_line!(self, "{private}uint log_base;");
@@ -246,7 +246,7 @@ impl<'a> Printer<'a> {
         put_line!(self, "{private}uint entry;");
         self.blank_line();
         match self.dialect {
-            Dialect::Hlsl => self.hlsl_word_macros(uses.logged),
+            Dialect::Hlsl | Dialect::Slang => self.hlsl_word_macros(uses.logged),
             _ => self.word_macros(uses.logged),
         }
         let last = log_capacity(self.case) - 1;
@@ -287,7 +287,7 @@ impl<'a> Printer<'a> {
             }
         };
         put_line!(self, "struct {} {{ {declared} }};", self.ty(ty));
-        if self.dialect == Dialect::Hlsl {
+        if self.dialect.is_hlsl() {
             self.hlsl_maker(ty, &members);
         }
     }
@@ -321,7 +321,7 @@ impl<'a> Printer<'a> {
     /// A type as the language names it.
     pub(super) fn ty(&self, ty: Type) -> String {
         match self.dialect {
-            Dialect::Hlsl => hlsl::spelling::TypeName(ty).to_string(),
+            Dialect::Hlsl | Dialect::Slang => hlsl::spelling::TypeName(ty).to_string(),
             _ => TypeName(ty).to_string(),
         }
     }
@@ -329,7 +329,7 @@ impl<'a> Printer<'a> {
     /// The zero of a type.
     pub(super) fn zero(&self, ty: Type) -> String {
         match self.dialect {
-            Dialect::Hlsl => hlsl::spelling::zero(ty),
+            Dialect::Hlsl | Dialect::Slang => hlsl::spelling::zero(ty),
             _ => Zero(ty).to_string(),
         }
     }
@@ -337,7 +337,7 @@ impl<'a> Printer<'a> {
     /// A name of the program.
     pub(super) fn name<'n>(&self, name: &'n str) -> std::borrow::Cow<'n, str> {
         match self.dialect {
-            Dialect::Hlsl => hlsl::spelling::name(name),
+            Dialect::Hlsl | Dialect::Slang => hlsl::spelling::name(name),
             _ => name.into(),
         }
     }
@@ -345,7 +345,7 @@ impl<'a> Printer<'a> {
     /// A built-in variable, or what has a copy of it.
     pub(super) fn builtin(&self, builtin: Builtin) -> &'static str {
         match self.dialect {
-            Dialect::Hlsl => hlsl::spelling::builtin(builtin).unwrap_or(NOTHING),
+            Dialect::Hlsl | Dialect::Slang => hlsl::spelling::builtin(self.dialect, builtin).unwrap_or(NOTHING),
             _ => spelling::builtin(builtin),
         }
     }
@@ -354,7 +354,7 @@ impl<'a> Printer<'a> {
     pub(super) fn main(&mut self, main: &'a Function, plan: Plan, uses: Uses) -> Range<usize> {
         self.blank_line();
         match self.dialect {
-            Dialect::Hlsl => self.hlsl_main(),
+            Dialect::Hlsl | Dialect::Slang => self.hlsl_main(),
             _ => {
                 self.put("void main()");
                 self.put(match self.case.tier {
@@ -369,7 +369,7 @@ impl<'a> Printer<'a> {
         let stage::Frame { begin, open, close } = stage::frame(self.case);
         begin.iter().for_each(|line| put_line!(self, "{line}"));
         match self.dialect {
-            Dialect::Hlsl => self.hlsl_prologue(uses),
+            Dialect::Hlsl | Dialect::Slang => self.hlsl_prologue(uses),
             _ => self.prologue(uses),
         }
         open.iter().for_each(|line| put_line!(self, "{line}"));
@@ -416,7 +416,7 @@ impl<'a> Printer<'a> {
         for (number, array) in self.case.program.shared.iter().enumerate() {
             // In HLSL a name that a loop declares may live on behind it.
             let slot = match self.dialect {
-                Dialect::Hlsl => format!("Slot{number}"),
+                Dialect::Hlsl | Dialect::Slang => format!("Slot{number}"),
                 _ => FILL_INDEX.to_owned(),
             };
             let Shared { scalar, len, init, .. } = array;
@@ -444,7 +444,7 @@ impl<'a> Printer<'a> {
     /// An array, before its index.
     pub(super) fn array(&self, array: &Shared) -> String {
         match (self.dialect, array.storage.is_workgroup()) {
-            (Dialect::Hlsl, false) => format!("Arrays[0].{}", self.name(&array.name)),
+            (Dialect::Hlsl | Dialect::Slang, false) => format!("Arrays[0].{}", self.name(&array.name)),
             _ => self.name(&array.name).into_owned(),
         }
     }
@@ -456,7 +456,7 @@ impl<'a> Printer<'a> {
 
     pub(crate) fn barrier(&mut self) {
         self.put(match (self.dialect, has_buffer_arrays(self.case)) {
-            (Dialect::Hlsl, in_buffer) => hlsl::spelling::sync(Sync::Barrier, in_buffer),
+            (Dialect::Hlsl | Dialect::Slang, in_buffer) => hlsl::spelling::sync(Sync::Barrier, in_buffer),
             (_, true) => "memoryBarrierBuffer(); barrier(); memoryBarrierBuffer",
             (_, false) => "barrier",
         });
@@ -466,7 +466,7 @@ impl<'a> Printer<'a> {
     /// The copies that take mediump away (rules P14 and P15), and the index of the workgroup in the dispatch.
     pub(crate) fn builtin_copies(&mut self, uses: Uses) {
         let [lane, size, group] = match self.dialect {
-            Dialect::Hlsl => ["WaveGetLaneIndex()", "WaveGetLaneCount()", "GroupId"],
+            Dialect::Hlsl | Dialect::Slang => ["WaveGetLaneIndex()", "WaveGetLaneCount()", "GroupId"],
             dialect => [spelling::lane(dialect), spelling::subgroup_size(dialect), "gl_WorkGroupID"],
         };
         if uses.lane {

@@ -186,7 +186,7 @@ pub const fn builtin(builtin: Builtin) -> &'static str {
 /// What `lane` is a copy of.
 pub(super) const fn lane(dialect: Dialect) -> &'static str {
     match dialect {
-        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl | Dialect::Wgsl => "gl_SubgroupInvocationID",
+        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl | Dialect::Slang | Dialect::Wgsl => "gl_SubgroupInvocationID",
         Dialect::OpenGlArb => "gl_SubGroupInvocationARB",
     }
 }
@@ -194,7 +194,7 @@ pub(super) const fn lane(dialect: Dialect) -> &'static str {
 /// What `subgroup_size` is a copy of.
 pub(super) const fn subgroup_size(dialect: Dialect) -> &'static str {
     match dialect {
-        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl | Dialect::Wgsl => "gl_SubgroupSize",
+        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl | Dialect::Slang | Dialect::Wgsl => "gl_SubgroupSize",
         Dialect::OpenGlArb => "gl_SubGroupSizeARB",
     }
 }

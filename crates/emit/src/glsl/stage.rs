@@ -124,7 +124,7 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
     let size = case.entry_point.group_size();
     let (ballot, end, first) = match dialect {
         Dialect::OpenGlArb => ("uvec4(unpackUint2x32(ballotARB(", ")), 0u, 0u)", "readFirstInvocationARB"),
-        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl | Dialect::Wgsl => {
+        Dialect::Vulkan | Dialect::OpenGl | Dialect::Hlsl | Dialect::Slang | Dialect::Wgsl => {
             ("subgroupBallot(", ")", "subgroupBroadcastFirst")
         }
     };

@@ -74,7 +74,7 @@ impl<'a> Body<'_, 'a> {
             Stmt::SubgroupBarrier(op) => put!(self.printer, "{}();", op.info().name),
             Stmt::ControlBarrier(Sync::Barrier) => self.printer.barrier(),
             Stmt::ControlBarrier(sync) => match self.printer.dialect {
-                Dialect::Hlsl => put!(self.printer, "{}();", hlsl::spelling::sync(*sync, false)),
+                Dialect::Hlsl | Dialect::Slang => put!(self.printer, "{}();", hlsl::spelling::sync(*sync, false)),
                 _ => put!(self.printer, "{}();", spelling::sync(*sync)),
             },
             Stmt::SetElement { var, index, inner, value } => {
@@ -106,7 +106,7 @@ impl<'a> Body<'_, 'a> {
                 self.put(";");
             }
             Stmt::Atomic(atomic) => match self.printer.dialect {
-                Dialect::Hlsl => self.hlsl_atomic(atomic),
+                Dialect::Hlsl | Dialect::Slang => self.hlsl_atomic(atomic),
                 _ => self.atomic(atomic),
             },
             Stmt::Discard(Discard::Demote) => self.put("demote;"),
@@ -295,7 +295,7 @@ impl<'a> Body<'_, 'a> {
         self.put(match self.printer.dialect {
             Dialect::Vulkan => spelling::selection_control(control),
             Dialect::OpenGl | Dialect::OpenGlArb | Dialect::Wgsl => "",
-            Dialect::Hlsl => hlsl::spelling::selection_control(control),
+            Dialect::Hlsl | Dialect::Slang => hlsl::spelling::selection_control(control),
         });
     }
 
@@ -314,7 +314,7 @@ impl<'a> Body<'_, 'a> {
         self.printer.end_line();
         for arm in arms {
             // In HLSL a declaration in one arm is in the way of a jump to the next one.
-            let braces = self.printer.dialect == Dialect::Hlsl && declares(&arm.body);
+            let braces = self.printer.dialect.is_hlsl() && declares(&arm.body);
             for (at, label) in arm.labels.iter().enumerate() {
                 self.printer.start_line();
                 match label {
@@ -361,7 +361,7 @@ impl<'a> Body<'_, 'a> {
         self.put(match self.printer.dialect {
             Dialect::Vulkan => spelling::loop_control(l.control),
             Dialect::OpenGl | Dialect::OpenGlArb | Dialect::Wgsl => "",
-            Dialect::Hlsl => hlsl::spelling::loop_control(l.control),
+            Dialect::Hlsl | Dialect::Slang => hlsl::spelling::loop_control(l.control),
         });
         match &l.kind {
             LoopKind::For { init, step, update } => {

@@ -17,7 +17,7 @@ pub(crate) mod spelling;
 use std::fmt::Write;
 
 use tangle_analysis::cost::log_stride;
-use tangle_program::case::{Case, SpecConstant, interface};
+use tangle_program::case::{Case, SpecConstant, Tier, interface};
 use tangle_program::map_buffer;
 use tangle_program::memory::Shared;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
@@ -30,13 +30,14 @@ use crate::glsl::precedence::Context;
 use crate::glsl::{Body, print_in};
 use crate::plan::{Helper, Uses};
 use crate::printed::Printed;
-use crate::printer::{Dialect, NOTHING, Printer, put, put_line, record_words};
-pub use share::{QUALIFIERS, fitted, intrinsics, lacks, wave_intrinsic, words};
+use crate::printer::{Dialect, NOTHING, Printer, in_halves, put, put_line, record_words};
+pub use share::{QUALIFIERS, intrinsics, wave_intrinsic, words};
+pub(crate) use share::{fitted, lacks};
 use spelling::{TypeName, Wave};
 
 /// The shader of a case, with the place of each statement.
-pub fn print(case: &Case) -> Printed<'_> {
-    print_in(case, Dialect::Hlsl)
+pub(crate) fn print(case: &Case, dialect: Dialect) -> Printed<'_> {
+    print_in(case, dialect)
 }
 
 impl<'a> Printer<'a> {
@@ -236,6 +237,9 @@ impl<'a> Printer<'a> {
     /// The attribute and the head of `main`.
     pub(crate) fn hlsl_main(&mut self) {
         let [x, y, z] = self.case.entry_point.workgroups().size;
+        if self.dialect == Dialect::Slang && self.case.tier == Tier::Maximal {
+            put_line!(self, "[MaximallyReconverges]");
+        }
         put_line!(self, "[numthreads({x}, {y}, {z})]");
         self.put("void main(uint3 InGroupId : SV_GroupID, uint3 InLocalId : SV_GroupThreadID, uint InLocalIndex : SV_GroupIndex)");
     }
@@ -259,8 +263,11 @@ impl<'a> Printer<'a> {
         put_line!(self, "uint4 entry_mask = WaveActiveBallot(true);");
         put_line!(self, "uint entry_token = WaveReadLaneFirst(LocalIndex);");
         put_line!(self, "uint map_base = invocation * {}u;", self.case.entry_point.packed_map_words());
-        let not_observed = format!("0x{:X}u", interface::NOT_OBSERVED);
-        for (i, word) in record_words(map_buffer::WRITTEN, Some(Some(not_observed)), &[]).iter().flatten().enumerate() {
+        let subgroup = match self.dialect {
+            Dialect::Slang => in_halves("WaveGetWaveIndex()", "WaveGetNumWaves()"),
+            _ => format!("0x{:X}u", interface::NOT_OBSERVED),
+        };
+        for (i, word) in record_words(map_buffer::WRITTEN, Some(Some(subgroup)), &[]).iter().flatten().enumerate() {
             put_line!(self, "map_words[map_base + {i}u] = {word};");
         }
         self.arrays_begin();
@@ -376,12 +383,15 @@ impl<'a> Body<'_, 'a> {
         }
     }
 
-    fn hlsl_wave(&mut self, SubgroupCall { op, args, .. }: &SubgroupCall) {
+    fn hlsl_wave(&mut self, SubgroupCall { op, args, cluster }: &SubgroupCall) {
         let ty = args.first().and_then(|arg| arg.ty(self.function));
-        match (spelling::wave(*op, ty), args.as_slice()) {
+        match (spelling::wave(self.printer.dialect, *op, ty), args.as_slice()) {
             (Wave::Call(name), args) => {
                 put!(self.printer, "{name}(");
                 self.hlsl_items(args);
+                if let Some(cluster) = cluster {
+                    put!(self.printer, ", {cluster}u");
+                }
                 self.put(")");
             }
             (Wave::AllEqual, [value]) => {

@@ -10,36 +10,40 @@ use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{SubgroupOp, TABLE};
 use tangle_program::tree::{Block, Builtin, Expr, Function, Stmt, SubgroupCall, walk_block};
 use tangle_program::types::{Kind, Scalar, Type};
+use tangle_program::variant::Language;
 
 use super::spelling::{self, Wave};
 use crate::plan::has_buffer_arrays;
+use crate::printer::Dialect;
 use crate::unlisted::unlisted;
 
-/// What HLSL lacks for a case, in words; empty if it can say all.
-pub fn lacks(case: &Case) -> Vec<String> {
+/// What the language lacks for a case, in words; empty if it can say all.
+pub(crate) fn lacks(case: &Case, dialect: Dialect) -> Vec<String> {
+    let language = name_of(dialect);
     let mut lacking = BTreeSet::new();
-    if case.tier != Tier::Plain {
-        lacking.insert(format!("tier {} in HLSL", case.tier.name()));
+    let tiers: &[Tier] = if dialect == Dialect::Slang { &[Tier::Plain, Tier::Maximal] } else { &[Tier::Plain] };
+    if !tiers.contains(&case.tier) {
+        lacking.insert(format!("tier {} in {language}", case.tier.name()));
     }
     if case.entry_point.stage != Stage::Compute {
-        lacking.insert(format!("stage {} in HLSL", case.entry_point.stage.name()));
+        lacking.insert(format!("stage {} in {language}", case.entry_point.stage.name()));
         return lacking.into_iter().collect();
     }
     if case.entry_point.workgroups().default_size.is_some() {
-        lacking.insert("specialised workgroup sizes in HLSL".into());
+        lacking.insert(format!("specialised workgroup sizes in {language}"));
     }
     if case.entry_point.workgroups().derivative_group.is_some() {
-        lacking.insert("derivative groups in HLSL".into());
+        lacking.insert(format!("derivative groups in {language}"));
     }
-    lacking.extend(case.program.shared.iter().filter_map(|array| scalar_lacking(array.scalar)));
+    lacking.extend(case.program.shared.iter().filter_map(|array| scalar_lacking(language, array.scalar)));
     for function in &case.program.functions {
         for ty in declared_types(function) {
-            lacking.extend(type_lacking(ty));
+            lacking.extend(type_lacking(language, ty));
         }
         walk_block(&function.body, &mut |stmt| {
             match stmt {
-                Stmt::SubgroupBarrier(op) => drop(lacking.insert(format!("{} in HLSL", op.info().name))),
-                Stmt::Assume(_) => drop(lacking.insert("assumptions in HLSL".into())),
+                Stmt::SubgroupBarrier(op) => drop(lacking.insert(format!("{} in {language}", op.info().name))),
+                Stmt::Assume(_) => drop(lacking.insert(format!("assumptions in {language}"))),
                 Stmt::Assign { .. }
                 | Stmt::Log { .. }
                 | Stmt::If { .. }
@@ -53,41 +57,52 @@ pub fn lacks(case: &Case) -> Vec<String> {
                 | Stmt::Store { .. }
                 | Stmt::Atomic(_)
                 | Stmt::ControlBarrier(_) => {}
-                _ => drop(lacking.insert(format!("{} in HLSL", unlisted(stmt)))),
+                _ => drop(lacking.insert(format!("{} in {language}", unlisted(stmt)))),
             }
-            stmt.direct_exprs().for_each(|expr| expr.walk(&mut |expr| lacking.extend(lacking_of(function, expr))));
+            stmt.direct_exprs()
+                .for_each(|expr| expr.walk(&mut |expr| lacking.extend(lacking_of(dialect, function, expr))));
         });
     }
     lacking.into_iter().collect()
 }
 
-fn scalar_lacking(scalar: Scalar) -> Option<String> {
-    (!spelling::SCALARS.contains(&scalar)).then(|| format!("{} in HLSL", scalar.name()))
+/// The language's name in texts.
+fn name_of(dialect: Dialect) -> &'static str {
+    if dialect == Dialect::Slang { Language::Slang.title() } else { Language::Hlsl.title() }
+}
+
+fn scalar_lacking(language: &str, scalar: Scalar) -> Option<String> {
+    (!spelling::SCALARS.contains(&scalar)).then(|| format!("{} in {language}", scalar.name()))
 }
 
 /// An array has no expression that makes it, also within a struct.
-fn type_lacking(ty: Type) -> Option<String> {
-    let own = if ty.kind() == Kind::Array { Some("array values in HLSL".into()) } else { None };
-    let nested = || ty.is_nested().then(|| ty.parts().find_map(type_lacking)).flatten();
-    own.or_else(nested).or_else(|| ty.scalars().find_map(scalar_lacking))
+fn type_lacking(language: &str, ty: Type) -> Option<String> {
+    let own = if ty.kind() == Kind::Array { Some(format!("array values in {language}")) } else { None };
+    let nested = || ty.is_nested().then(|| ty.parts().find_map(|part| type_lacking(language, part))).flatten();
+    own.or_else(nested).or_else(|| ty.scalars().find_map(|scalar| scalar_lacking(language, scalar)))
 }
 
-fn lacking_of(function: &Function, expr: &Expr) -> Option<String> {
-    if let Some(lacking) = scalar_of(expr).and_then(scalar_lacking) {
+fn lacking_of(dialect: Dialect, function: &Function, expr: &Expr) -> Option<String> {
+    let language = name_of(dialect);
+    if let Some(lacking) = scalar_of(expr).and_then(|scalar| scalar_lacking(language, scalar)) {
         return Some(lacking);
     }
     match expr {
-        Expr::Builtin(builtin) if spelling::builtin(*builtin).is_none() => Some(format!("{builtin:?} in HLSL")),
-        Expr::Intrinsic(op, _) if spelling::intrinsic(*op).is_none() => Some(format!("{} in HLSL", op.info().name)),
-        Expr::Intrinsic(op, args) if rounds_doubles(function, *op, args) => {
-            Some(format!("{} of double in HLSL", op.info().name))
+        Expr::Builtin(builtin) if spelling::builtin(dialect, *builtin).is_none() => {
+            Some(format!("{builtin:?} in {language}"))
         }
-        Expr::Vector(ty, _) => type_lacking(*ty),
+        Expr::Intrinsic(op, _) if spelling::intrinsic(*op).is_none() => {
+            Some(format!("{} in {language}", op.info().name))
+        }
+        Expr::Intrinsic(op, args) if rounds_doubles(function, *op, args) => {
+            Some(format!("{} of double in {language}", op.info().name))
+        }
+        Expr::Vector(ty, _) => type_lacking(language, *ty),
         Expr::Subgroup(call) => {
             let ty = call.args.first().and_then(|arg| arg.ty(function));
-            (spelling::wave(call.op, ty) == Wave::Lacking).then(|| {
+            (spelling::wave(dialect, call.op, ty) == Wave::Lacking).then(|| {
                 let of = ty.map_or_else(String::new, |ty| format!(" of {}", spelling::TypeName(ty)));
-                format!("{}{of} in HLSL", call.op.info().name)
+                format!("{}{of} in {language}", call.op.info().name)
             })
         }
         _ => None,
@@ -103,7 +118,7 @@ fn rounds_doubles(function: &Function, op: Intrinsic, args: &[Expr]) -> bool {
 
 /// The wave intrinsic that an operation on an operand of this type becomes, also where a function of the shader calls it; `None` if none.
 pub fn wave_intrinsic(op: SubgroupOp, ty: Option<Type>) -> Option<&'static str> {
-    match spelling::wave(op, ty) {
+    match spelling::wave(Dialect::Hlsl, op, ty) {
         Wave::Call("InclusiveSum") => Some("WavePrefixSum"),
         Wave::Call("InclusiveProduct") => Some("WavePrefixProduct"),
         Wave::Call("WaveActiveParity") => Some("WaveActiveCountBits"),
@@ -149,9 +164,9 @@ pub fn intrinsics() -> BTreeSet<&'static str> {
     waves.chain(AtomicOp::ALL.map(spelling::atomic)).chain(syncs).collect()
 }
 
-/// The nearest case that HLSL can say, as far as that is a valid one: without subgroup barriers and hints, with other reductions in place of
+/// The nearest case that the language can say, as far as that is a valid one: without subgroup barriers and hints, with other reductions in place of
 /// scans and clustered reductions that HLSL has not, and the like.
-pub fn fitted(mut case: Case) -> Case {
+pub(crate) fn fitted(mut case: Case, dialect: Dialect) -> Case {
     let before = case.clone();
     if case.entry_point.stage != Stage::Compute {
         return before;
@@ -160,21 +175,21 @@ pub fn fitted(mut case: Case) -> Case {
     (workgroups.default_size, workgroups.derivative_group) = (None, None);
     for function in &mut case.program.functions {
         let declarations = Function { body: Block::new(), ..function.clone() };
-        fit_block(&declarations, &mut function.body);
+        fit_block(dialect, &declarations, &mut function.body);
     }
     if validate(&case).is_ok() { case } else { before }
 }
 
-fn fit_block(function: &Function, block: &mut Block) {
+fn fit_block(dialect: Dialect, function: &Function, block: &mut Block) {
     block.retain(|stmt| !matches!(stmt, Stmt::SubgroupBarrier(_) | Stmt::Assume(_)));
     for stmt in block {
-        stmt.direct_exprs_mut().into_iter().for_each(|expr| fit(function, expr));
-        stmt.nested_blocks_mut().into_iter().for_each(|block| fit_block(function, block));
+        stmt.direct_exprs_mut().into_iter().for_each(|expr| fit(dialect, function, expr));
+        stmt.nested_blocks_mut().into_iter().for_each(|block| fit_block(dialect, function, block));
     }
 }
 
-fn fit(function: &Function, expr: &mut Expr) {
-    expr.operands_mut().into_iter().for_each(|operand| fit(function, operand));
+fn fit(dialect: Dialect, function: &Function, expr: &mut Expr) {
+    expr.operands_mut().into_iter().for_each(|operand| fit(dialect, function, operand));
     let fitted = match expr {
         Expr::Intrinsic(
             Intrinsic::Expect
@@ -190,18 +205,19 @@ fn fit(function: &Function, expr: &mut Expr) {
             [x, y] => Some(Expr::binary(BinaryOp::Mul, x.clone(), y.clone())),
             _ => None,
         },
+        Expr::Builtin(builtin) if spelling::builtin(dialect, *builtin).is_some() => None,
         Expr::Builtin(Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask) => {
             Some(Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]))
         }
         Expr::Builtin(Builtin::SubgroupId | Builtin::NumSubgroups) => Some(Expr::Builtin(Builtin::SubgroupSize)),
         Expr::Subgroup(SubgroupCall { op, args, .. }) => {
             let ty = args.first().and_then(|arg| arg.ty(function));
-            let lacking = spelling::wave(*op, ty) == Wave::Lacking;
+            let lacking = spelling::wave(dialect, *op, ty) == Wave::Lacking;
             match (lacking.then(|| op.fold()).flatten(), args.first()) {
                 (Some(fold), Some(value)) => {
                     let reduced = Expr::subgroup(SubgroupOp::Reduce(fold), [value.clone()]);
                     // Of vectors of bools there is no reduction either.
-                    let has_one = spelling::wave(SubgroupOp::Reduce(fold), ty) != Wave::Lacking;
+                    let has_one = spelling::wave(dialect, SubgroupOp::Reduce(fold), ty) != Wave::Lacking;
                     Some(if has_one { reduced } else { value.clone() })
                 }
                 _ => None,

@@ -11,7 +11,7 @@ use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape, Type};
 
 use crate::glsl;
-use crate::printer::nested_name;
+use crate::printer::{Dialect, nested_name};
 
 /// The scalar types that HLSL has.
 pub(crate) const SCALARS: [Scalar; 10] = [
@@ -83,7 +83,22 @@ pub(crate) fn name(name: &str) -> Cow<'_, str> {
 }
 
 /// A built-in variable, or what the shader has a copy of it in; `None` if HLSL has none.
-pub(crate) const fn builtin(builtin: Builtin) -> Option<&'static str> {
+pub(crate) const fn builtin(dialect: Dialect, builtin: Builtin) -> Option<&'static str> {
+    match (dialect, builtin) {
+        // Slang has functions for them (hlsl.meta.slang).
+        (Dialect::Slang, Builtin::SubgroupId) => Some("WaveGetWaveIndex()"),
+        (Dialect::Slang, Builtin::NumSubgroups) => Some("WaveGetNumWaves()"),
+        (Dialect::Slang, Builtin::EqMask) => Some("WaveGetLaneEqMask()"),
+        (Dialect::Slang, Builtin::GeMask) => Some("WaveGetLaneGeMask()"),
+        (Dialect::Slang, Builtin::GtMask) => Some("WaveGetLaneGtMask()"),
+        (Dialect::Slang, Builtin::LeMask) => Some("WaveGetLaneLeMask()"),
+        (Dialect::Slang, Builtin::LtMask) => Some("WaveGetLaneLtMask()"),
+        (_, builtin) => of_both(builtin),
+    }
+}
+
+/// [`builtin`] of HLSL.
+const fn of_both(builtin: Builtin) -> Option<&'static str> {
     match builtin {
         Builtin::Lane => Some("lane"),
         Builtin::SubgroupSize => Some("subgroup_size"),
@@ -204,7 +219,57 @@ pub(crate) enum Wave {
 }
 
 /// How an operation is said of an operand of this type.
-pub(crate) fn wave(op: SubgroupOp, ty: Option<Type>) -> Wave {
+pub(crate) fn wave(dialect: Dialect, op: SubgroupOp, ty: Option<Type>) -> Wave {
+    let own = match dialect {
+        Dialect::Slang => wave_of_slang(op, ty),
+        _ => None,
+    };
+    own.unwrap_or_else(|| wave_of_both(op, ty))
+}
+
+/// What Slang has and HLSL has not: rotations, scans with minimum, maximum and bitwise operators, and all operations on partitions, "equivalent to SPIRV/GLSL's subgroup
+/// partitioned operation" (hlsl.meta.slang, which declares all these functions).
+fn wave_of_slang(op: SubgroupOp, ty: Option<Type>) -> Option<Wave> {
+    use SubgroupOp as Op;
+    let ty = ty?;
+    // Bitwise operations of values of less than 32 bits are left out as in HLSL.
+    let has_bits = ty.scalar.size() >= 32 && ty.scalar != Scalar::Bool;
+    Some(match op {
+        Op::Rotate => Wave::Call("WaveRotate"),
+        Op::ClusteredRotate => Wave::Call("WaveClusteredRotate"),
+        _ if ty.scalar == Scalar::Bool => return None,
+        Op::Exclusive(Fold::Min) => Wave::Call("WavePrefixMin"),
+        Op::Exclusive(Fold::Max) => Wave::Call("WavePrefixMax"),
+        Op::Exclusive(Fold::And) if has_bits => Wave::Bits("WavePrefixBitAnd"),
+        Op::Exclusive(Fold::Or) if has_bits => Wave::Bits("WavePrefixBitOr"),
+        Op::Exclusive(Fold::Xor) if has_bits => Wave::Bits("WavePrefixBitXor"),
+        Op::Partitioned(Fold::Add) => Wave::Call("WaveMultiSum"),
+        Op::Partitioned(Fold::Mul) => Wave::Call("WaveMultiProduct"),
+        Op::Partitioned(Fold::Min) => Wave::Call("WaveMultiMin"),
+        Op::Partitioned(Fold::Max) => Wave::Call("WaveMultiMax"),
+        Op::Partitioned(Fold::And) if has_bits => Wave::Bits("WaveMultiBitAnd"),
+        Op::Partitioned(Fold::Or) if has_bits => Wave::Bits("WaveMultiBitOr"),
+        Op::Partitioned(Fold::Xor) if has_bits => Wave::Bits("WaveMultiBitXor"),
+        Op::PartitionedInclusive(Fold::Add) => Wave::Call("WaveMultiPrefixInclusiveSum"),
+        Op::PartitionedInclusive(Fold::Mul) => Wave::Call("WaveMultiPrefixInclusiveProduct"),
+        Op::PartitionedInclusive(Fold::Min) => Wave::Call("WaveMultiPrefixInclusiveMin"),
+        Op::PartitionedInclusive(Fold::Max) => Wave::Call("WaveMultiPrefixInclusiveMax"),
+        Op::PartitionedInclusive(Fold::And) if has_bits => Wave::Bits("WaveMultiPrefixInclusiveBitAnd"),
+        Op::PartitionedInclusive(Fold::Or) if has_bits => Wave::Bits("WaveMultiPrefixInclusiveBitOr"),
+        Op::PartitionedInclusive(Fold::Xor) if has_bits => Wave::Bits("WaveMultiPrefixInclusiveBitXor"),
+        Op::PartitionedExclusive(Fold::Add) => Wave::Call("WaveMultiPrefixExclusiveSum"),
+        Op::PartitionedExclusive(Fold::Mul) => Wave::Call("WaveMultiPrefixExclusiveProduct"),
+        Op::PartitionedExclusive(Fold::Min) => Wave::Call("WaveMultiPrefixExclusiveMin"),
+        Op::PartitionedExclusive(Fold::Max) => Wave::Call("WaveMultiPrefixExclusiveMax"),
+        Op::PartitionedExclusive(Fold::And) if has_bits => Wave::Bits("WaveMultiPrefixExclusiveBitAnd"),
+        Op::PartitionedExclusive(Fold::Or) if has_bits => Wave::Bits("WaveMultiPrefixExclusiveBitOr"),
+        Op::PartitionedExclusive(Fold::Xor) if has_bits => Wave::Bits("WaveMultiPrefixExclusiveBitXor"),
+        _ => return None,
+    })
+}
+
+/// How HLSL says it.
+fn wave_of_both(op: SubgroupOp, ty: Option<Type>) -> Wave {
     use SubgroupOp as Op;
     let is_bool = ty.is_some_and(|ty| ty.scalar == Scalar::Bool);
     let one = ty.is_none_or(|ty| ty.width == 1);

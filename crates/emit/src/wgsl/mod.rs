@@ -379,8 +379,8 @@ impl<'a> Printer<'a> {
             if len == invocations {
                 put_line!(self, "{}", set("localIndex"));
             } else {
-                put_line!(self, "for (var slot{at} = localIndex; slot{at} < {len}u; slot{at} += {invocations}u) {{");
-                put_line!(self, "    {}", set(&format!("slot{at}")));
+                put_line!(self, "for (var Slot{at} = localIndex; Slot{at} < {len}u; Slot{at} += {invocations}u) {{");
+                put_line!(self, "    {}", set(&format!("Slot{at}")));
                 put_line!(self, "}}");
             }
         }
