@@ -612,7 +612,7 @@ fn what_needs_debug_settings_is_a_question_of_quality() {
 #[test]
 fn a_driver_that_crashes_costs_one_case() {
     let Some(device) = quick_device() else { return };
-    let campaign = Campaign::new(6, &[&device.name]).with(&["--tier", "plain", "--timeout", "5s", "--inputs", "1"]);
+    let campaign = Campaign::new(6, &[&device.name]).with(&["--tier", "plain", "--timeout", "2s", "--inputs", "1"]);
     let mut command = campaign.command(&["--cases", "12"]);
     command.env("TANGLE_WORKER_FAULT", "crash@4,hang@8");
     finish(command).expect(1);

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use tangle_analysis::validate::validate;
 use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::{Fault, Planted};
-use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
+use tangle_oracle::judge::{Counts, Judgement, Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
@@ -14,11 +14,31 @@ use tangle_program::case::{Case, SubgroupSize, Tier};
 const SIZES: [u32; 3] = [4, 8, 32];
 const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 128 };
 
+/// A device that runs a case, with subgroups of one size.
+struct Device<'c> {
+    case: &'c Case,
+    size: u32,
+    map: LaneMap,
+}
+
+impl<'c> Device<'c> {
+    fn of(case: &'c Case, size: u32) -> Device<'c> {
+        let size = if let SubgroupSize::Required(size) = case.entry_point.subgroup_size { size } else { size };
+        Device { case, size, map: LaneMap::linear(case, size) }
+    }
+
+    fn observe<R: Rules>(&self, rules: impl Fn() -> R) -> Observation {
+        observe(self.case, &self.map, rules).expect("a generated case is well-formed")
+    }
+
+    fn judge(&self, observation: &Observation) -> Judgement {
+        judge(self.case, observation, SizePromise { default: self.size, ..PROMISE })
+    }
+}
+
 fn run<R: Rules>(case: &Case, size: u32, rules: impl Fn() -> R) -> Judgement {
-    let size = if let SubgroupSize::Required(size) = case.entry_point.subgroup_size { size } else { size };
-    let map = LaneMap::linear(case, size);
-    let observation = observe(case, &map, rules).expect("a generated case is well-formed");
-    judge(case, &observation, SizePromise { default: size, ..PROMISE })
+    let device = Device::of(case, size);
+    device.judge(&device.observe(rules))
 }
 
 fn config(tier: Tier) -> Config {
@@ -27,7 +47,7 @@ fn config(tier: Tier) -> Config {
 
 /// Seeds of [`correct_devices_pass`]: `TANGLE_SEEDS=FIRST..END` has it look at others, for as long as one likes.
 fn seeds() -> std::ops::Range<u64> {
-    let Ok(text) = std::env::var("TANGLE_SEEDS") else { return 0..1500 };
+    let Ok(text) = std::env::var("TANGLE_SEEDS") else { return 0..1000 };
     let ends = text.split_once("..").and_then(|(first, end)| Some((first.parse().ok()?, end.parse().ok()?)));
     ends.map(|(first, end)| first..end).expect("TANGLE_SEEDS is FIRST..END")
 }
@@ -90,29 +110,29 @@ fn planted_faults_in_open_tangles_are_caught() {
 }
 
 fn faults_are_caught<'a>(faults: impl Iterator<Item = &'a Fault>, tiers: &[Tier]) {
-    let mut missed = Vec::new();
-    for &fault in faults.filter(|fault| is_asked_for(fault)) {
-        let mut rule = None;
-        let caught = (0..CASES).find(|&seed| {
-            let tier = tiers[seed as usize % tiers.len()];
-            let case = from_seed(seed, &config(tier));
-            let judgement = run(&case, SIZES[seed as usize % SIZES.len()], || Planted::new(fault));
-            rule = match &judgement.verdict {
-                Verdict::Mismatch(mismatch) => mismatch.rule,
-                _ => None,
-            };
-            matches!(judgement.verdict, Verdict::Mismatch(_))
-        });
-        match caught {
-            // Past the capture of the test harness: the list is part of what the suite has to say.
-            Some(seed) => {
-                let (name, about) = (fault.name(), fault.about());
-                let by = rule.map_or(String::new(), |rule| format!(" [{}]", rule.text()));
-                writeln!(std::io::stderr(), "{name:32} caught by case {:4}  {about}{by}", seed + 1)
-                    .expect("stderr is open");
-            }
-            None => missed.push(fault.name()),
+    let mut left: Vec<Fault> = faults.copied().filter(is_asked_for).collect();
+    for seed in 0..CASES {
+        if left.is_empty() {
+            break;
         }
+        let case = from_seed(seed, &config(tiers[seed as usize % tiers.len()]));
+        let device = Device::of(&case, SIZES[seed as usize % SIZES.len()]);
+        let right = device.observe(|| Spec);
+        left.retain(|&fault| {
+            let faulty = device.observe(|| Planted::new(fault));
+            // What shows nothing of the fault need not be judged.
+            if faulty == right {
+                return true;
+            }
+            let Verdict::Mismatch(mismatch) = device.judge(&faulty).verdict else { return true };
+            // Past the capture of the test harness: the list is part of what the suite has to say.
+            let (name, about) = (fault.name(), fault.about());
+            let by = mismatch.rule.map_or(String::new(), |rule| format!(" [{}]", rule.text()));
+            writeln!(std::io::stderr(), "{name:32} caught by case {:4}  {about}{by}", seed + 1)
+                .expect("stderr is open");
+            false
+        });
     }
+    let missed: Vec<String> = left.iter().map(|fault| fault.name()).collect();
     assert!(missed.is_empty(), "not caught within {CASES} cases: {missed:?}");
 }
