@@ -84,17 +84,7 @@ impl Compiler {
         let unpromised = promise.into_iter().filter(|(tier, _)| *tier > self.promise).map(|(_, feature)| feature);
         let of_language: &[Feature] = match self.language {
             Language::Glsl => &[],
-            Language::Hlsl => &[
-                Feature::SubgroupClustered,
-                Feature::SubgroupRotateClustered,
-                Feature::QuadControl,
-                Feature::Maintenance4,
-                Feature::Maintenance8,
-                Feature::ExpectAssume,
-                Feature::IntegerDotProduct,
-                Feature::ShaderInt8,
-            ],
-            Language::Slang => &[
+            Language::Hlsl | Language::Slang => &[
                 Feature::SubgroupClustered,
                 Feature::QuadControl,
                 Feature::Maintenance4,
@@ -118,8 +108,10 @@ impl Compiler {
                 Feature::BufferInt64Atomics,
             ],
         };
+        // What Slang has beside HLSL.
+        let of_hlsl = (self.language == Language::Hlsl).then_some(Feature::SubgroupRotateClustered);
         let of_stages = of_stages_only().iter();
-        of_language.iter().chain(self.lacks_features).copied().chain(unpromised).chain(of_stages)
+        of_language.iter().chain(self.lacks_features).copied().chain(of_hlsl).chain(unpromised).chain(of_stages)
     }
 
     /// Finds it, at a place that [`set_own_build`] named if it did.

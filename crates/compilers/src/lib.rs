@@ -35,7 +35,7 @@ pub use compiler::{Call, Compiler, Failure, Found, OwnBuild, installed, set_own_
 
 /// Every compiler.
 pub static TABLE: &[Compiler] =
-    &[glslang::HLSL, slang::SLANG, dxc::HLSL, slang::HLSL, clang::HLSL, naga::WGSL, tint::WGSL, spirv_cross::GLSL];
+    &[glslang::HLSL, dxc::HLSL, slang::HLSL, slang::SLANG, clang::HLSL, naga::WGSL, tint::WGSL, spirv_cross::GLSL];
 
 /// The row of a front end; `None` if there is none. `clang.base` and `clang.patched` are builds of `clang`.
 pub fn row(front_end: &FrontEnd) -> Option<&'static Compiler> {

@@ -40,7 +40,6 @@ pub(crate) const HLSL: Compiler = Compiler {
     language: Language::Hlsl,
     about: "Slang, by its command slangc, with HLSL",
     promise: Tier::Plain,
-    lacks_features: &[Feature::SharedInt64Atomics, Feature::BufferInt64Atomics],
     compile: |call| compile(call, Language::Hlsl),
     command: |version| Some(format!("slangc {}", arguments(version, Language::Hlsl).join(" "))),
     ..SLANG
