@@ -796,7 +796,7 @@ fn a_full_disk_under_standard_output_is_told() {
         &["run", case, "--device", "reference"],
         &["run", case, "--device", "reference", "--json"],
         &["replay", case.trim_end_matches("/V01.json"), "--device", "reference"],
-        &["fuzz", "--cases", "2", "--device", "reference", "--out", out],
+        &["fuzz", "--seed", "1", "--cases", "2", "--device", "reference", "--out", out],
         &["devices", "--devices", null.to_str().expect("a path")],
     ] {
         with_stdout(tangle(args), device_full()).fails_with(&["cannot write to standard output", "No space left"]);
@@ -1275,7 +1275,7 @@ fn the_folder_of_another_campaign_is_left_alone() {
 fn a_folder_that_cannot_be_used_is_told() {
     let folder = scratch();
     let file = write(folder.path(), "file", "mine");
-    let fuzz = |out: &str| run(["fuzz", "--cases", "2", "--device", "reference", "--out", out]);
+    let fuzz = |out: &str| run(["fuzz", "--seed", "1", "--cases", "2", "--device", "reference", "--out", out]);
     let path = file.to_str().expect("a path");
     fuzz(path).fails_with(&["cannot create", path]);
     fuzz(&format!("{path}/out")).fails_with(&["cannot create", path]);
