@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use super::format::{format, neighbours, scaled, ulp};
+use super::format::{format, mul, neighbours, scaled, ulp};
 use crate::outcome::Why;
 
 /// What an operand can be.
@@ -150,6 +150,16 @@ pub(super) fn between((low, high): (f64, f64)) -> Answer {
 /// Both ends of an interval, a little wider if they are not exact.
 pub(crate) fn widen(low: (f64, bool), high: (f64, bool)) -> (f64, f64) {
     (if low.1 { low.0 } else { below(low.0) }, if high.1 { high.0 } else { above(high.0) })
+}
+
+/// What the products of numbers of two intervals lie between.
+#[inline]
+pub(crate) fn product((a, b): (f64, f64), (c, d): (f64, f64)) -> (f64, f64) {
+    if a.to_bits() == b.to_bits() && c.to_bits() == d.to_bits() {
+        let product = mul(a, c);
+        return widen(product, product);
+    }
+    between_all([mul(a, c), mul(a, d), mul(b, c), mul(b, d)].into_iter())
 }
 
 pub(crate) fn between_all(ends: impl Iterator<Item = (f64, bool)>) -> (f64, f64) {

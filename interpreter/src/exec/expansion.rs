@@ -9,8 +9,8 @@
 //! Sums, differences, products, quotients, negations, absolute values, minima and maxima continue an expansion; variables, phis, selections and calls
 //! hand it on. What comes from memory that others see, from a subgroup operation, or from any other function is a value as it stands.
 
-use super::accuracy::{Number, between_all, widen};
-use super::format::{add, exponent_of, format, mul, power};
+use super::accuracy::{Number, between_all, product, widen};
+use super::format::{add, exponent_of, format, power};
 use crate::code::Reg;
 
 /// The unit of what is not known exactly.
@@ -112,10 +112,9 @@ impl Expansion {
     }
 
     pub fn times(self, other: Expansion) -> Expansion {
-        let ((a, b), (c, d)) = (self.exact, other.exact);
         let sum = |x: i32, y: i32| x.saturating_add(y).min(WHOLE);
         Expansion {
-            exact: between_all([mul(a, c), mul(a, d), mul(b, c), mul(b, d)].into_iter()),
+            exact: product(self.exact, other.exact),
             magnitude: self.magnitude * other.magnitude,
             reach: self.reach * other.reach,
             terms: self.terms * other.terms,

@@ -16,11 +16,13 @@ use std::f64::consts::{LN_2, PI};
 
 use super::Machine;
 use super::accuracy::{
-    Answer, Number, above, arctangent_ulps, below, between, between_all, division_roundings, exponential, inherited,
-    ldexp, logarithm, quantized, sine, widen, within_ulps,
+    Answer, Number, above, arctangent_ulps, below, between, division_roundings, exponential, inherited, ldexp,
+    logarithm, product, quantized, sine, widen, within_ulps,
 };
 use super::expansion::{Expansion, bytes_of_column};
-use super::format::{add, decode, encode, exponent_of, format, mul, nearest, neighbours, power, scaled, ulp};
+use super::format::{
+    add, decode, encode, encode_normal, exponent_of, format, nearest, neighbours, power, scaled, ulp, whole,
+};
 use super::reasons::POISON;
 use super::stop::Stop;
 use crate::alu;
@@ -64,6 +66,13 @@ impl Machine<'_> {
 
     /// The bits and the taint of a result. `rounded` says that the operation is correctly rounded; else an inexact end is part of an interval.
     pub(super) fn answer(&mut self, w: u8, answer: Answer, place: u32) -> (u64, u32) {
+        // Most are one number, which nothing is done to.
+        if let Answer::Between(low, high) = answer
+            && low.to_bits() == high.to_bits()
+            && let Some(bits) = encode_normal(w, low)
+        {
+            return (bits, 0);
+        }
         let modes = self.modes(w);
         let (low, high) = match answer {
             Answer::Bits(bits) => return (bits, 0),
@@ -369,12 +378,16 @@ impl Machine<'_> {
                 if taint != 0 {
                     return (0, self.reasons.derived(taint));
                 }
-                let wide = if is_signed { i128::from(alu::signed(bits, from)) } else { i128::from(bits) };
-                let x = wide as f64;
-                let answer =
-                    if x as i128 == wide { Answer::Between(x, x) } else { Answer::Between(below(x), above(x)) };
+                let signed = alu::signed(bits, from);
+                let (x, magnitude) = match is_signed {
+                    true => (signed as f64, signed.unsigned_abs()),
+                    false => (bits as f64, bits),
+                };
+                // Numbers of 53 bits are exact; so are greater ones that end in zeros.
+                let is_exact = magnitude < 1 << 53 || magnitude.trailing_zeros() + 53 >= magnitude.ilog2() + 1;
+                let answer = if is_exact { Answer::Between(x, x) } else { Answer::Between(below(x), above(x)) };
                 // Zero from an integer has no sign to lose.
-                if wide == 0 { (0, 0) } else { self.answer(to, answer, place) }
+                if magnitude == 0 { (0, 0) } else { self.answer(to, answer, place) }
             }
             Op::FloatToInt(from, to, is_signed) => {
                 let Number::Range(low, high) = self.number(from, values[0].0, values[0].1) else {
@@ -382,7 +395,7 @@ impl Machine<'_> {
                     let why = if unknown { Why::Precision } else { Why::Operands };
                     return (0, self.reasons.taint(why, place));
                 };
-                let (low, high) = (low.trunc(), high.trunc());
+                let (low, high) = (whole(low), whole(high));
                 let (least, most) = if is_signed {
                     (-(power(i32::from(to) - 1)), power(i32::from(to) - 1))
                 } else {
@@ -496,7 +509,7 @@ impl Machine<'_> {
         match op {
             Float2::Add => between(widen(add(a, c), add(b, d))),
             Float2::Sub => between(widen(add(a, -d), add(b, -c))),
-            Float2::Mul => between(between_all([mul(a, c), mul(a, d), mul(b, c), mul(b, d)].into_iter())),
+            Float2::Mul => between(product((a, b), (c, d))),
             // 2.5 ULP for divisors of this size.
             Float2::Div => {
                 let (_, least, most) = format(w.min(32));

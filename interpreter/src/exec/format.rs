@@ -22,12 +22,12 @@ pub(crate) fn format(w: u8) -> (i32, i32, i32) {
 pub(crate) fn decode(w: u8, bits: u64) -> f64 {
     match w {
         16 => {
-            let (sign, exponent, fraction) = (bits >> 15 & 1, (bits >> 10 & 0x1F) as i32, (bits & 0x3FF) as f64);
+            let (sign, exponent, fraction) = (bits >> 15 & 1, bits >> 10 & 0x1F, bits & 0x3FF);
             let magnitude = match exponent {
-                0 => fraction * power(-24),
-                31 if fraction == 0.0 => f64::INFINITY,
+                0 => fraction as f64 * power(-24),
+                31 if fraction == 0 => f64::INFINITY,
                 31 => f64::NAN,
-                _ => (1024.0 + fraction) * power(exponent - 25),
+                _ => f64::from_bits((exponent + 1023 - 15) << 52 | fraction << 42),
             };
             if sign == 1 { -magnitude } else { magnitude }
         }
@@ -64,6 +64,23 @@ pub(crate) fn encode(w: u8, x: f64) -> Option<u64> {
     }
 }
 
+/// The bits of a number that is representable and normal.
+#[inline]
+pub(super) fn encode_normal(w: u8, x: f64) -> Option<u64> {
+    match w {
+        16 => {
+            let (bits, exponent) = (x.to_bits(), x.to_bits() >> 52 & 0x7FF);
+            let is_normal = bits & ((1 << 42) - 1) == 0 && (1023 - 14..=1023 + 15).contains(&exponent);
+            is_normal.then(|| bits >> 63 << 15 | (exponent + 15 - 1023) << 10 | bits >> 42 & 0x3FF)
+        }
+        32 => {
+            let y = x as f32;
+            (f64::from(y) == x && y.is_normal()).then(|| u64::from(y.to_bits()))
+        }
+        _ => x.is_normal().then(|| x.to_bits()),
+    }
+}
+
 /// The largest representable number that is not greater, and the smallest that is not smaller.
 pub(super) fn neighbours(w: u8, x: f64) -> (f64, f64) {
     if encode(w, x).is_some() {
@@ -90,11 +107,22 @@ pub(crate) fn add(x: f64, y: f64) -> (f64, bool) {
     (sum, error == 0.0)
 }
 
+/// A product, and whether it is exact.
+#[inline]
 pub(crate) fn mul(x: f64, y: f64) -> (f64, bool) {
     let product = x * y;
     // Below this the error of the product is no number of 64 bits.
     let has_error = product.abs() > power(-960) || x == 0.0 || y == 0.0;
-    (product, has_error && x.mul_add(y, -product) == 0.0)
+    // Factors of 26 bits have a product of 52; `mul_add` is a call where the processor may lack it.
+    let is_short = (x.to_bits() | y.to_bits()) & ((1 << 27) - 1) == 0 && product.is_finite();
+    (product, has_error && (is_short || x.mul_add(y, -product) == 0.0))
+}
+
+/// The whole part of a number; of what is between -1 and 1 a zero of either sign.
+#[inline]
+pub(super) fn whole(x: f64) -> f64 {
+    // From here on all numbers are whole.
+    if x.abs() < power(52) { (x as i64) as f64 } else { x }
 }
 
 /// `ulp(x)`, the distance of the numbers around it; at a power of two, where it is "the minimum possible" of two distances, the other one. For 64 bits
