@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tangle_campaign::bench::{Bucket, Checked, Cost, Speed, Stage, costs, curve, exponent, speed};
-use tangle_campaign::plan::{Choice, INPUTS};
+use tangle_campaign::executor::INPUTS;
+use tangle_campaign::plan::Choice;
 use tangle_campaign::planted::{DriverCost, Question, Worth, worth};
 use tangle_campaign::target::Jobs;
 use tangle_program::case::Stage as ShaderStage;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use tangle_campaign::against::Against;
 use tangle_campaign::campaign::{Campaign, CampaignOptions, Folder, Loss};
-use tangle_campaign::plan::{Choice, INPUTS};
+use tangle_campaign::plan::Choice;
 use tangle_campaign::shard::Shard;
 use tangle_campaign::target::{Jobs, Target};
 use tangle_files::write_atomically;
@@ -73,9 +73,9 @@ pub struct Args {
     /// spirv-opt:PASS,PASS
     #[arg(long, value_name = "NAME")]
     variant: Option<Variant>,
-    /// With how many inputs each program runs: compiling is what costs. Cases that have a program in common count as so many
-    #[arg(long, value_name = "N", default_value_t = INPUTS, value_parser = inputs)]
-    inputs: NonZero<u32>,
+    /// With how many inputs each program runs: compiling is what costs. Cases that have a program in common count as so many [default: 8; 2 if no driver runs them, but the interpreter]
+    #[arg(long, value_name = "N", value_parser = inputs)]
+    inputs: Option<NonZero<u32>>,
     /// Workers of each device, which run cases side by side [default: what devices.toml says, or else the processors shared among
     /// the devices]
     #[arg(long, value_name = "N", value_parser = jobs)]
@@ -206,7 +206,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             tier: args.tier,
             stages: args.stage.into_iter().collect(),
             variant: args.variant,
-            inputs: args.inputs,
+            inputs: args.inputs.unwrap_or_else(|| Target::inputs(&targets)),
             without,
             shard: args.shard.unwrap_or_default(),
         },

@@ -21,6 +21,7 @@ use tangle_program::tree::{Block, Stmt};
 use tangle_program::variant::{Freedom, PASSES, Printing, Variant};
 
 use crate::capabilities::missing_in_arb;
+use crate::executor::INPUTS;
 use crate::shard::Shard;
 use crate::target::Target;
 
@@ -68,9 +69,6 @@ const VARIANT_WEIGHTS: &[(Drawn, u32)] = &[
     (Drawn::Passes, 2),
     (Drawn::Printed, 5),
 ];
-
-/// How many data a program gets, if not asked for: `docs/speed.md` has what was measured.
-pub const INPUTS: NonZero<u32> = NonZero::new(8).unwrap();
 
 /// The most data of a program: all of them are in memory at once.
 pub const MOST_INPUTS: u32 = 1_000;

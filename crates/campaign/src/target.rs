@@ -20,7 +20,7 @@ use tangle_runner::{
 
 use crate::capabilities::Capabilities;
 use crate::executor::driver::Driver;
-use crate::executor::{self, Description, Executor, Runs, Worker};
+use crate::executor::{self, Description, Executor, INPUTS, Runs, Worker};
 use crate::failure;
 use crate::prepare::{self, Prep, Prepared, ToolchainFault, observation};
 
@@ -293,6 +293,11 @@ impl Target {
     /// True if it runs what it compiles.
     pub fn executes(&self) -> bool {
         self.executor.mode() == DriverMode::Execute
+    }
+
+    /// How many inputs a program has in a campaign of these, if not asked for.
+    pub fn inputs(targets: &[Target]) -> NonZero<u32> {
+        targets.iter().map(|target| target.executor.inputs()).max().unwrap_or(INPUTS)
     }
 
     /// True if it runs modules, so that whoever made them may be to blame.

@@ -15,7 +15,7 @@ use tangle_program::variant::{FrontEnd, Language};
 use tangle_runner::Completion;
 
 use super::interpreter::Interpreter;
-use super::traits::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
+use super::traits::{BuiltIn, Description, Executor, INTERPRETED_INPUTS, Task, Worker, subgroup_size};
 use crate::capabilities::Capabilities;
 use crate::prepare::Prepared;
 
@@ -108,6 +108,10 @@ impl Executor for CompilerDevice {
 
     fn open_workers(&mut self, jobs: NonZero<usize>, _warn: &mut dyn FnMut(String)) {
         self.jobs = jobs;
+    }
+
+    fn inputs(&self) -> NonZero<u32> {
+        INTERPRETED_INPUTS
     }
 
     fn front_end(&self) -> Option<&FrontEnd> {

@@ -19,7 +19,7 @@ use tangle_program::case::{Case, SubgroupSize};
 use tangle_program::map_buffer;
 use tangle_runner::{BufferKind, Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
 
-use super::traits::{BuiltIn, Description, Executor, Task, Worker, subgroup_size};
+use super::traits::{BuiltIn, Description, Executor, INTERPRETED_INPUTS, Task, Worker, subgroup_size};
 use crate::capabilities::Capabilities;
 use crate::prepare::{Prepared, job_with, launch_output};
 
@@ -240,6 +240,10 @@ impl Executor for InterpreterDevice {
 
     fn open_workers(&mut self, jobs: NonZero<usize>, _warn: &mut dyn FnMut(String)) {
         self.jobs = jobs;
+    }
+
+    fn inputs(&self) -> NonZero<u32> {
+        INTERPRETED_INPUTS
     }
 }
 

@@ -13,6 +13,12 @@ use tangle_runner::{Completion, DeviceStats, DriverMode, Terms};
 use crate::capabilities::Capabilities;
 use crate::prepare::Prepared;
 
+/// How many inputs a program has on a driver, if not asked for: `docs/speed.md` has what was measured.
+pub const INPUTS: NonZero<u32> = NonZero::new(8).unwrap();
+
+/// The same where the interpreter runs them, for which an input costs as much as a third of a program that a compiler makes.
+pub(super) const INTERPRETED_INPUTS: NonZero<u32> = NonZero::new(2).unwrap();
+
 /// Something that runs cases.
 pub trait Executor: Send + Sync {
     /// What it is, and what it can run.
@@ -27,6 +33,11 @@ pub trait Executor: Send + Sync {
     /// Whether it runs what it compiles.
     fn mode(&self) -> DriverMode {
         DriverMode::Execute
+    }
+
+    /// How many inputs a program has, if not asked for: as many as cost little beside making it.
+    fn inputs(&self) -> NonZero<u32> {
+        INPUTS
     }
 
     /// What it runs of a case.
