@@ -45,7 +45,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use tangle_program::case::Case;
 
 pub use config::{Config, Density, Size};
-pub use feature::{Combination, Feature};
+pub use feature::{Combination, Contents, Feature};
 pub use profile::Profile;
 pub use stats::Stats;
 pub use vary::vary;

@@ -15,7 +15,7 @@ use tangle_program::types::{Scalar, Type};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A subgroup operation, and the type of its generic operand; `-` if it has none.
+    /// A subgroup operation, and the type of its generic operand; [`UNTYPED`] if it has none.
     Operation,
     /// An operator or a built-in function, and the type of its first operand.
     Operator,
@@ -29,6 +29,9 @@ impl Kind {
     /// Every kind.
     pub const ALL: [Kind; 4] = [Kind::Operation, Kind::Operator, Kind::Nested, Kind::Sequence];
 }
+
+/// In the place of the type of an operation that has no generic operand.
+pub const UNTYPED: &str = "-";
 
 /// Two things that stand together, by their names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -99,21 +102,26 @@ fn of_block(block: &Block, found: &mut BTreeSet<Pair>) {
     }
 }
 
+/// The pairs of a program.
+pub(crate) fn of_program(program: &Program) -> BTreeSet<Pair> {
+    let mut found = BTreeSet::new();
+    for placed in operations(program) {
+        found.insert(pair(Kind::Operation, placed.op.info().name, type_name(placed.ty)));
+    }
+    for function in &program.functions {
+        of_block(&function.body, &mut found);
+        walk_block(&function.body, &mut |stmt| {
+            stmt.direct_exprs().for_each(|expr| expr.walk(&mut |part| found.extend(operator(part, function))));
+        });
+    }
+    found
+}
+
 impl Pairs {
     /// Adds a program.
     pub fn add(&mut self, program: &Program) {
-        let mut found = BTreeSet::new();
-        for placed in operations(program) {
-            found.insert(pair(Kind::Operation, placed.op.info().name, type_name(placed.ty)));
-        }
-        for function in &program.functions {
-            of_block(&function.body, &mut found);
-            walk_block(&function.body, &mut |stmt| {
-                stmt.direct_exprs().for_each(|expr| expr.walk(&mut |part| found.extend(operator(part, function))));
-            });
-        }
         self.programs += 1;
-        found.into_iter().for_each(|pair| *self.counts.entry(pair).or_default() += 1);
+        of_program(program).into_iter().for_each(|pair| *self.counts.entry(pair).or_default() += 1);
     }
 
     /// How many programs have the pair.
@@ -129,7 +137,7 @@ impl Pairs {
 }
 
 fn type_name(ty: Option<Type>) -> String {
-    ty.map_or_else(|| "-".into(), |ty| ty.to_string())
+    ty.map_or_else(|| UNTYPED.into(), |ty| ty.to_string())
 }
 
 /// Scalars and vectors.
@@ -145,7 +153,7 @@ pub fn possible() -> Vec<Pair> {
             let fitting = types().filter(|ty| info.scalars.contains(&ty.scalar));
             pairs.extend(fitting.map(|ty| pair(Kind::Operation, info.name, ty.to_string())));
         } else {
-            pairs.push(pair(Kind::Operation, info.name, "-"));
+            pairs.push(pair(Kind::Operation, info.name, UNTYPED));
         }
     }
     let mut operator = |name: String, takes: &dyn Fn(Type) -> bool| {

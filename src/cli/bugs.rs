@@ -12,12 +12,12 @@ use tangle_campaign::counterfactual::telling;
 use tangle_campaign::executor::built_in;
 use tangle_campaign::prepare::Prep;
 use tangle_campaign::reduce::content_hash;
-use tangle_campaign::retest::retest;
+use tangle_campaign::retest::{part_of_toolchain, retest};
 use tangle_campaign::target::Target;
 use tangle_files::{create_folder, write_atomically};
-use tangle_identity::book::{Book, Event, OPTIMISER, Record, Seen, SeenVersion, State, version_numbers};
+use tangle_identity::book::{Book, Event, GLSLANG, OPTIMISER, Record, Seen, SeenVersion, State, version_numbers};
 use tangle_identity::duplicates::{Relation, compare};
-use tangle_identity::{BugId, DeviceId, DriverId, Known, Signature};
+use tangle_identity::{BugId, DeviceId, DriverId, Kind, Known, Signature};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::Severity;
 use tangle_program::text::{slug, spaced};
@@ -26,7 +26,6 @@ use tangle_report::export::bundle;
 use tangle_report::html::bugs::{bug, file_name, index};
 use tangle_report::reporter::{Html, Markdown, Reporter as _};
 use tangle_report::subject::{Basis, Subject};
-use tangle_runner::toolchain;
 
 use super::args::{DeviceArgs, Found, read_case};
 use super::blame::SwitchArgs;
@@ -263,9 +262,8 @@ fn add(args: &AddArgs) -> anyhow::Result<Found> {
     let variant = &finding.case.variant;
     let DriverId { name: driver, version } = match DriverId::of(&finding.device_info) {
         // Modules are executed by tangle itself: the minimiser has tried the front end's.
-        none if none.name.is_empty() && variant.is_optimised() => {
-            DriverId { name: OPTIMISER.to_owned(), version: toolchain::optimiser_version() }
-        }
+        none if none.name.is_empty() && variant.is_optimised() => part_of_toolchain(OPTIMISER),
+        none if none.name.is_empty() && finding.signature.kind == Kind::Toolchain => part_of_toolchain(GLSLANG),
         driver => driver,
     };
     let shape = BugId::of(&finding.signature, &finding.case).to_string();
@@ -390,8 +388,11 @@ fn targets<'a>(devices: &DeviceArgs, records: impl Iterator<Item = &'a Record> +
         targets = devices.open(Jobs::One)?;
     }
     let mut makers: BTreeSet<&str> = BTreeSet::new();
-    for driver in records.filter(|record| record.is_of_compiler()).flat_map(|record| &record.drivers) {
-        makers.insert(if driver == OPTIMISER { "interpreter" } else { driver });
+    for record in records.filter(|record| record.is_of_compiler()) {
+        match record.maker() {
+            Some(_) => makers.extend(["interpreter"]),
+            None => makers.extend(record.drivers.iter().map(String::as_str)),
+        }
     }
     for maker in makers {
         match Target::built_in(maker) {

@@ -196,8 +196,12 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     say_stderr!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
     let known = Known::read(&args.known)?;
     let mut without: BTreeSet<Combination> = args.without.into_iter().collect();
+    let mut changes = BTreeSet::new();
     if args.avoid_known {
-        targets.iter().for_each(|target| without.extend(known.avoid(&target.id())));
+        for avoided in targets.iter().map(|target| known.avoid(&target.id())) {
+            without.extend(avoided.combinations);
+            changes.extend(avoided.changes);
+        }
     }
     let options = CampaignOptions {
         choice: Choice {
@@ -208,6 +212,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             variant: args.variant,
             inputs: args.inputs.unwrap_or_else(|| Target::inputs(&targets)),
             without,
+            changes,
             shard: args.shard.unwrap_or_default(),
         },
         known,

@@ -14,7 +14,8 @@ use arbitrary::Unstructured;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
-use tangle_generator::{Combination, Config, Profile, Stats, from_seed, generate, vary};
+use tangle_generator::{Combination, Config, Contents, Profile, from_seed, generate, vary};
+use tangle_identity::Change;
 use tangle_program::case::{Case, Launch, Stage, Tier};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Block, Stmt};
@@ -76,6 +77,10 @@ pub const MOST_INPUTS: u32 = 1_000;
 /// How many programs are made for one that has nothing but what ARB_shader_ballot has. One that does not is left out on such a device.
 const MOST_TRIES: u32 = 200;
 
+/// How many programs are left out for one that has nothing to be avoided. The next one runs whatever it has: a campaign that avoids too much still
+/// goes on.
+const MOST_AVOIDED: u64 = 200;
+
 /// The most passes of a drawn list.
 const MOST_PASSES: u32 = 12;
 
@@ -108,6 +113,9 @@ pub struct Choice {
     /// What no case contains: how a campaign is steered away from what is known to be broken.
     #[serde(default)]
     pub without: BTreeSet<Combination>,
+    /// What programs are changed by: those that have it show a bug that is known.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub changes: BTreeSet<Change>,
     /// Which part of the programs. Programs and cases have the numbers that they have in the whole sequence.
     #[serde(default, skip_serializing_if = "Shard::is_all")]
     pub shard: Shard,
@@ -123,6 +131,7 @@ impl Default for Choice {
             variant: None,
             inputs: INPUTS,
             without: BTreeSet::new(),
+            changes: BTreeSet::new(),
             shard: Shard::default(),
         }
     }
@@ -240,15 +249,19 @@ impl Plan {
             if !fits {
                 continue;
             }
-            if !self.avoid(&mut case) {
-                avoided += 1;
-                continue;
+            self.remove_barriers(&mut case);
+            for change in &self.choice.changes {
+                case = change.apply(&case).unwrap_or(case);
             }
             // Drawn last: the choice of a variant does not change the program.
             let drawn = variant(&mut |below| rng.random_range(0..below));
             case.variant = self.choice.variant.clone().unwrap_or(drawn);
             if !case.variant.fits(case.entry_point.stage) {
                 case.variant = Variant::Unoptimised;
+            }
+            if avoided < MOST_AVOIDED && self.is_to_be_avoided(&case) {
+                avoided += 1;
+                continue;
             }
             let asked = self.choice.variant.is_some();
             if !asked && case.entry_point.workgroups().derivative_group.is_some() && !case.variant.is_printed() {
@@ -268,19 +281,21 @@ impl Plan {
         }
     }
 
-    /// Takes the barriers to avoid out of a case; false if something else to avoid is left. Cases are made much faster than drivers run
-    /// them, so that a new one is drawn instead.
-    fn avoid(&self, case: &mut Case) -> bool {
-        let without = &self.choice.without;
-        if without.is_empty() {
-            return true;
+    /// Takes the barriers to avoid out of a case.
+    fn remove_barriers(&self, case: &mut Case) {
+        let ops: BTreeSet<SubgroupOp> = self.choice.without.iter().filter_map(Combination::operation).collect();
+        if !ops.is_empty() {
+            case.program.functions.iter_mut().for_each(|function| remove_barriers(&mut function.body, &ops));
         }
-        let ops: BTreeSet<SubgroupOp> = without.iter().filter_map(Combination::operation).collect();
-        for function in &mut case.program.functions {
-            remove_barriers(&mut function.body, &ops);
+    }
+
+    /// True if something else to avoid is left. Cases are made much faster than drivers run them, so that a new one is drawn instead.
+    fn is_to_be_avoided(&self, case: &Case) -> bool {
+        if self.choice.without.is_empty() {
+            return false;
         }
-        let stats = Stats::of(case);
-        !without.iter().any(|combination| combination.is_in(&stats))
+        let contents = Contents::of(case);
+        self.choice.without.iter().any(|combination| combination.is_in(&contents))
     }
 
     /// A case from fuzz bytes: the first three choose devices, tier and profile, the generator has the rest.

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tangle_identity::book::{OPTIMISER, Record, Seen, Tried};
+use tangle_identity::book::{GLSLANG, Record, Seen, Tried};
 use tangle_identity::known::Effect;
 use tangle_identity::{DriverId, Kind};
 use tangle_program::case::{Case, Tier};
@@ -44,9 +44,8 @@ pub fn retest(targets: &[Target], record: &Record, prep: &Prep, done: &AtomicUsi
 /// What a device says about a bug; `None` if nothing.
 fn try_on(target: &Target, record: &Record, prep: &Prep) -> Option<Tried> {
     let DriverId { name: driver, version } = made_by(target, record);
-    let is_optimiser = record.drivers.iter().any(|own| own == OPTIMISER);
     // What other compilers make is no module of the case's.
-    if !record.is_about(&target.name, &driver) || is_optimiser && driver != OPTIMISER {
+    if !record.is_about(&target.name, &driver) || record.maker().is_some_and(|maker| maker != driver) {
         return None;
     }
     // A compiler makes the module itself.
@@ -62,13 +61,19 @@ fn try_on(target: &Target, record: &Record, prep: &Prep) -> Option<Tried> {
     Some(Tried { device: target.name.clone(), driver, version, result, severity, clearest })
 }
 
-/// Whose version is tried: the device's driver or compiler, or the optimiser, whose modules the interpreter runs.
+/// Whose version is tried: the device's driver or compiler, or the part of the toolchain whose modules the interpreter runs.
 fn made_by(target: &Target, record: &Record) -> DriverId {
     let is_interpreter = built_in(&target.name).is_some_and(|kind| kind.word == interpreter::BUILT_IN.word);
-    if is_interpreter && record.drivers.iter().any(|driver| driver == OPTIMISER) {
-        return DriverId { name: OPTIMISER.to_owned(), version: toolchain::optimiser_version() };
+    match record.maker().filter(|_| is_interpreter) {
+        Some(maker) => part_of_toolchain(maker),
+        None => target.driver_id(),
     }
-    target.driver_id()
+}
+
+/// A part of the toolchain, in the version that is built in.
+pub fn part_of_toolchain(maker: &str) -> DriverId {
+    let version = if maker == GLSLANG { toolchain::glslang_version() } else { toolchain::optimiser_version() };
+    DriverId { name: maker.to_owned(), version }
 }
 
 /// What a run shows.

@@ -8,7 +8,7 @@
 //! duplicate_of = "…"                        # the id of another
 //! severity = "hard"
 //! clearest = "maximal"                      # the tier at which it is, if not that of the case
-//! drivers = ["llvmpipe"]                    # the drivers that have it, in Vulkan's words (`driverName`); or compilers, "hlsl@dxc"; or "spirv-opt"
+//! drivers = ["llvmpipe"]                    # the drivers that have it, in Vulkan's words (`driverName`); or compilers, "hlsl@dxc"; or "glslang" or "spirv-opt", which make the modules
 //! devices = ["lavapipe-*-w512"]             # only on devices of these names
 //! note = "…"
 //! case = "cases/….json"                     # and signature, skeleton, example, pass, effect, avoid, passes_without: as in `known.rs`
@@ -140,7 +140,7 @@ pub struct Record {
     /// The tier at which the violation rests on [`Record::severity`], where it is another than that of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clearest: Option<Tier>,
-    /// Names of the drivers that have it, of compilers as `tangle compilers` has them, or [`OPTIMISER`]; none: every driver.
+    /// Names of the drivers that have it, of compilers as `tangle compilers` has them, or of the [`TOOLCHAIN`]; none: every driver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drivers: Vec<String>,
     /// Only devices of these names, with `*` for anything.
@@ -188,9 +188,18 @@ fn as_text<S: serde::Serializer>(all: &[Combination], serializer: S) -> Result<S
     serializer.collect_seq(all.iter().map(ToString::to_string))
 }
 
-/// The word among a bug's drivers for SPIRV-Tools' optimiser: its modules are wrong on every device, and the interpreter shows them without a
-/// driver.
+/// The word among a bug's drivers for SPIRV-Tools' optimiser.
 pub const OPTIMISER: &str = "spirv-opt";
+
+/// The word among a bug's drivers for glslang as the compiler of Vulkan's GLSL.
+pub const GLSLANG: &str = "glslang";
+
+/// Who makes the modules that drivers get: what is wrong with these is so on every device, and the interpreter shows it without a driver.
+pub const TOOLCHAIN: [&str; 2] = [GLSLANG, OPTIMISER];
+
+fn is_toolchain(driver: &str) -> bool {
+    TOOLCHAIN.contains(&driver)
+}
 
 /// The first number with a dot in it, `Mesa 22.3.6 (LLVM 15.0.6)` say, by its parts. Behind an OpenGL version (`4.6 (Core Profile) Mesa 26.2.6`,
 /// `4.6.0 NVIDIA 580.159.04`: "<version number><space><vendor-specific information>", OpenGL 4.6 §22.2) the driver's own counts.
@@ -254,7 +263,7 @@ impl Record {
     /// True if the device is one that the book speaks of: its driver and name are those of the bug, whatever its version.
     pub fn is_about(&self, name: &str, driver: &str) -> bool {
         let is_driver =
-            self.drivers.is_empty() || self.drivers.iter().any(|own| own == driver.trim() || own == OPTIMISER);
+            self.drivers.is_empty() || self.drivers.iter().any(|own| own == driver.trim() || is_toolchain(own));
         let is_device = self.devices.is_empty() || self.devices.iter().any(|own| crate::pattern::glob(own, name, None));
         is_driver && is_device
     }
@@ -268,7 +277,7 @@ impl Record {
             self.signature = Some(regex::escape(&signature.to_string()));
         }
         if let Variant::Passes(passes) = &minimal.variant
-            && (effect.is_none() || self.is_of_optimiser())
+            && (effect.is_none() || self.maker() == Some(OPTIMISER))
         {
             self.pass = passes.last().map(|pass| (*pass).to_owned());
         }
@@ -281,20 +290,20 @@ impl Record {
             .is_none_or(|text| Regex::new(text).is_ok_and(|regex| regex.is_match(&failure.to_string())))
     }
 
-    /// True if a compiler of shaders or the optimiser has it, and no driver.
+    /// True if a compiler of shaders or the toolchain has it, and no driver.
     pub fn is_of_compiler(&self) -> bool {
-        self.is_of_optimiser() || self.drivers.iter().any(|driver| driver.contains('@'))
+        self.maker().is_some() || self.drivers.iter().any(|driver| driver.contains('@'))
     }
 
-    /// True if `spirv-opt` has it.
-    fn is_of_optimiser(&self) -> bool {
-        self.drivers.iter().any(|driver| driver == OPTIMISER)
+    /// The part of the [`TOOLCHAIN`] that has it.
+    pub fn maker(&self) -> Option<&str> {
+        self.drivers.iter().map(String::as_str).find(|driver| is_toolchain(driver))
     }
 
     /// True if a device may have it: its version is one that was seen to, or between or beside such versions with no good one nearer.
     pub fn concerns(&self, device: &DeviceId) -> bool {
-        if self.is_of_optimiser() {
-            return self.is_about(&device.name, OPTIMISER);
+        if let Some(maker) = self.maker() {
+            return self.is_about(&device.name, maker);
         }
         let own = self.drivers.iter().find(|own| {
             device.driver.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
@@ -617,13 +626,16 @@ mod tests {
         }
     }
 
-    /// A module of the optimiser is wrong whoever runs it.
+    /// A module is wrong whoever runs it.
     #[test]
-    fn a_bug_of_the_optimiser_is_about_every_device() {
-        let mut bug = Record { drivers: vec![OPTIMISER.into()], ..record() };
-        bug.retest(&tried(&[(OPTIMISER, "2026.1", Seen::Bad)]), "");
-        assert!(bug.concerns(&DeviceId { name: "d".into(), driver: "l V 2.0".into() }));
-        assert_eq!(bug.ranges(), ["spirv-opt: bad in 2026.1"]);
+    fn a_bug_of_the_toolchain_is_about_every_device() {
+        for maker in TOOLCHAIN {
+            let mut bug = Record { drivers: vec![maker.into()], ..record() };
+            bug.retest(&tried(&[(maker, "2026.1", Seen::Bad)]), "");
+            assert!(bug.concerns(&DeviceId { name: "d".into(), driver: "l V 2.0".into() }));
+            assert_eq!((bug.maker(), bug.is_of_compiler()), (Some(maker), true));
+            assert_eq!(bug.ranges(), [format!("{maker}: bad in 2026.1")]);
+        }
     }
 
     /// What a driver makes of optimised modules is no bug of a pass.

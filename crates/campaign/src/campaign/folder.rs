@@ -129,6 +129,7 @@ impl State {
         let names = |devices: &[String]| devices.join(", ");
         let text = |variant: &Option<Variant>| variant.as_ref().map(Variant::to_string);
         let without = |choice: &Choice| choice.without.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let changes = |choice: &Choice| choice.changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let stages = |choice: &Choice| {
             let names: Vec<&str> = choice.stages.iter().map(|stage| stage.name()).collect();
             or_any((!names.is_empty()).then(|| names.join(", ")))
@@ -142,6 +143,7 @@ impl State {
             ("variant", or_any(text(&here.variant)), or_any(text(&asked.variant))),
             ("inputs", here.inputs.to_string(), asked.inputs.to_string()),
             ("without", or_none(without(here)), or_none(without(asked))),
+            ("changes", or_none(changes(here)), or_none(changes(asked))),
             ("shard", here.shard.to_string(), asked.shard.to_string()),
         ];
         let differing = rows.into_iter().filter(|(_, here, asked)| here != asked);
@@ -499,6 +501,7 @@ mod tests {
             variant: Some(Variant::Size),
             inputs: NonZero::<u32>::MIN,
             without: ["subgroupElect".parse().expect("an operation")].into(),
+            changes: ["subgroupBarrier in a loop".parse().expect("a change")].into(),
             shard: "2/8".parse().expect("a shard"),
         };
         let lvp = ["lvp".to_owned()];
@@ -516,6 +519,7 @@ mod tests {
                     "variant any, not spirv-opt-Os",
                     "inputs 8, not 1",
                     "without nothing, not subgroupElect",
+                    "changes nothing, not subgroupBarrier in a loop",
                     "shard 1/1, not 2/8",
                 ],
             ),

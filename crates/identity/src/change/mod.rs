@@ -110,6 +110,12 @@ impl Change {
         matches!(self.0, Kind::Construct(..))
     }
 
+    /// True if a bug whose programs pass with it never shows in a program that is changed by it, and the program is nearly as good without: it tells by
+    /// itself, or is of values behind loops.
+    pub fn is_enough(self) -> bool {
+        self.tells_alone() || self.0 == Kind::Value
+    }
+
     /// True if every expected value stays what it is.
     fn keeps_values(self) -> bool {
         !matches!(self.0, Kind::Operation(..))

@@ -167,11 +167,12 @@ pub fn optimise(module: &[u32], version: SpirvVersion, flags: &[String]) -> Resu
 
 /// Versions of everything a module goes through, on one line.
 pub fn version() -> String {
-    format!(
-        "shaderc crate {SHADERC_CRATE}, glslang {}, SPIRV-Tools {}",
-        spirv_tools::glslang_version(),
-        optimiser_version()
-    )
+    format!("shaderc crate {SHADERC_CRATE}, glslang {}, SPIRV-Tools {}", glslang_version(), optimiser_version())
+}
+
+/// The version of glslang.
+pub fn glslang_version() -> String {
+    spirv_tools::glslang_version()
 }
 
 /// The version of SPIRV-Tools, whose optimiser it is.
