@@ -393,6 +393,26 @@ mod tests {
         assert!(families["printed"] > 20, "{families:?}");
     }
 
+    /// A bug whose programs pass without barriers in loops, and one of a pass of the optimiser.
+    #[test]
+    fn what_shows_known_bugs_is_changed_or_left_out() {
+        let barriers: Change = "subgroupBarrier in a loop".parse().expect("a change");
+        let inlined: Combination = "spirv-opt:inline-entry-points-exhaustive".parse().expect("a pass");
+        let target = [Target::built_in("reference").expect("it is built in")];
+        let choice = Choice { seed: 5, ..Choice::default() };
+        let steered = Choice { changes: [barriers].into(), without: [inlined.clone()].into(), ..choice.clone() };
+        let plans = [choice, steered].map(|choice| Plan::new(choice, &target).expect("a plan"));
+        let counts = plans.each_ref().map(|plan| {
+            let cases: Vec<Case> = (0..200).map(|index| plan.program(index)).collect();
+            let shows = |case: &&Case| barriers.apply(case).is_some();
+            let optimised = |case: &&Case| inlined.is_in(&Contents::of(case));
+            let avoided: u64 = (0..200).map(|index| plan.avoided(index)).sum();
+            (cases.iter().filter(shows).count(), cases.iter().filter(optimised).count(), avoided)
+        });
+        assert!(counts[0].0 > 10 && counts[0].1 > 10 && counts[0].2 == 0, "{counts:?}");
+        assert!(counts[1].0 == 0 && counts[1].1 == 0 && counts[1].2 > 10, "{counts:?}");
+    }
+
     #[test]
     fn cases_with_one_program_follow_each_other() {
         let plan = plan(None);
