@@ -11,10 +11,10 @@ use tangle_program::text::slug;
 
 use crate::replay::find_cases;
 
-/// What is added.
+/// A case to be added, with what its file is to say.
 #[derive(Clone, Debug)]
 pub struct Addition {
-    /// The case.
+    /// The case, as small as it is to stay.
     pub case: Case,
     /// What it guards, for people.
     pub guards: String,
