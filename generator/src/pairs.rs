@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
+    /// Every kind, in the order of declaration.
     pub const ALL: [Kind; 4] = [Kind::Operation, Kind::Operator, Kind::Nested, Kind::Sequence];
 }
 
@@ -100,7 +100,7 @@ fn of_block(block: &Block, found: &mut BTreeSet<Pair>) {
 }
 
 impl Pairs {
-    /// Adds a program.
+    /// Counts each pair that the program has, once.
     pub fn add(&mut self, program: &Program) {
         let mut found = BTreeSet::new();
         for placed in operations(program) {
@@ -132,7 +132,7 @@ fn type_name(ty: Option<Type>) -> String {
     ty.map_or_else(|| "-".into(), |ty| ty.to_string())
 }
 
-/// Scalars and vectors.
+/// Every scalar type, and its vectors of two to four components.
 fn types() -> impl Iterator<Item = Type> {
     Scalar::ALL.into_iter().flat_map(|scalar| (1..=4).map(move |width| Type::vector(scalar, width)))
 }
