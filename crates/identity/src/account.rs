@@ -143,7 +143,7 @@ pub struct First {
 pub struct Account<'a> {
     /// The case whose execution this is.
     pub case: &'a Case,
-    /// Its shader as GLSL, with the line of each site.
+    /// Its shader, in the language of its variant, with the line of each statement.
     pub printed: Printed<'a>,
     /// Its observation points, by number.
     pub sites: Sites,
