@@ -26,7 +26,7 @@ use crate::target::Conclusion;
 pub enum Answer {
     /// It does not fail.
     Good,
-    /// It fails as is wanted.
+    /// It fails with the failure that is looked for.
     Bad,
     /// It says nothing: it cannot be built or tried.
     Unknown,
@@ -78,7 +78,7 @@ pub enum Wanted {
 /// The result of the search for one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The hash of the first commit that answers as is wanted.
+    /// The hash of the first commit that is bad, or good again ([`Wanted`]).
     Commit(String),
     /// One of these: those between cannot be built.
     OneOf(Vec<String>),

@@ -14,7 +14,7 @@ use crate::replay::find_cases;
 /// A case to be added, with what its file is to say.
 #[derive(Clone, Debug)]
 pub struct Addition {
-    /// The case, as small as it is to stay.
+    /// The case; it is added if it is valid and the corpus does not have it.
     pub case: Case,
     /// What it guards, for people.
     pub guards: String,

@@ -34,7 +34,7 @@ pub const RUNS: u32 = 5;
 pub struct ReplayOptions {
     /// What does not pass today.
     pub baseline: Baseline,
-    /// Names `device/case` whose failures are reported and do not count.
+    /// Cases that may fail now and then: such failures are reported, and expected.
     pub flakes: Patterns,
     /// What is not run.
     pub skips: Patterns,

@@ -502,7 +502,7 @@ pub struct SubgroupCall {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
-    /// The array of descriptors of this class; a shader has one of each.
+    /// The array of descriptors of this class; a shader has at most one of each class.
     pub class: ResourceClass,
     /// A uint below the number of resources.
     pub index: Box<Expr>,

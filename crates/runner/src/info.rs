@@ -167,11 +167,11 @@ pub enum DeviceType {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ApiVersion {
-    /// `VK_API_VERSION_MAJOR`.
+    /// Major number, of Vulkan or OpenGL.
     pub major: u32,
-    /// `VK_API_VERSION_MINOR`.
+    /// Minor number, of Vulkan or OpenGL.
     pub minor: u32,
-    /// `VK_API_VERSION_PATCH`.
+    /// Patch number; 0 for OpenGL, whose versions have none.
     pub patch: u32,
 }
 

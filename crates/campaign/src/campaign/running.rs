@@ -25,7 +25,7 @@ use crate::target::Target;
 /// How a campaign is run.
 #[derive(Clone, Debug)]
 pub struct CampaignOptions {
-    /// What the sequence of cases is drawn from and for.
+    /// What decides the sequence of cases: seed, profile and the like.
     pub choice: Choice,
     /// Length of the sequence; `None` for no end.
     pub cases: Option<u64>,
