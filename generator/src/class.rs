@@ -213,7 +213,7 @@ impl Flow {
 pub(crate) enum Sites {
     /// The one it was made for.
     One,
-    /// As many as like.
+    /// Any number of them.
     Many,
 }
 

@@ -302,7 +302,7 @@ pub(crate) enum Op {
     Assume,
 }
 
-/// An instruction, executed for all invocations of a tangle; [`NONE`] in the columns that it does not have.
+/// An instruction, executed for all lanes that come to it together; [`NONE`] for columns that it does not have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inst {
     pub op: Op,

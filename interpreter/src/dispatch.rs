@@ -110,7 +110,7 @@ pub struct Buffer {
 pub struct Dispatch {
     /// Number of workgroups in x, y, z.
     pub workgroups: [u32; 3],
-    /// The subgroup and lane of each invocation, as the device showed it.
+    /// The subgroup and lane of each invocation: what follows is what a device with this map does.
     pub lane_map: LaneMap,
     /// Storage and uniform buffers.
     pub buffers: Vec<Buffer>,

@@ -86,7 +86,7 @@ pub struct OpUse {
 }
 
 impl OpUse {
-    /// Adds the counts of another execution of the same operation.
+    /// Adds the counts of the same operation in another group of the launch.
     pub fn add(&mut self, other: OpUse) {
         self.executed_full += other.executed_full;
         self.executed_partial += other.executed_partial;

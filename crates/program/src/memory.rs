@@ -181,7 +181,7 @@ pub enum Sync {
 }
 
 impl Sync {
-    /// Every statement that orders accesses.
+    /// Every one of these statements, `barrier()` first.
     pub const ALL: [Sync; 5] = [Sync::Barrier, Sync::Memory, Sync::MemoryShared, Sync::MemoryBuffer, Sync::GroupMemory];
 }
 

@@ -163,7 +163,7 @@ pub enum DeviceType {
     Cpu,
 }
 
-/// A Vulkan version; `"1.3.281"` in JSON.
+/// A version of Vulkan or OpenGL; `"1.3.281"` in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ApiVersion {
