@@ -133,7 +133,7 @@ pub struct Background {
     queue: Mutex<BTreeMap<Priority, Waiting>>,
     /// Processor time of a first turn.
     turn: Duration,
-    /// By the name of the device; of each clue there is one.
+    /// By the name of the device; no clue stands twice.
     clues: Mutex<BTreeMap<String, Vec<Clue>>>,
     /// Signatures of which a finding was minimised or recognised, with their devices: their other findings are not missed.
     explained: Mutex<BTreeSet<(String, Signature)>>,

@@ -36,7 +36,7 @@ pub enum BugId {
     Crashes {
         /// What the driver was doing.
         doing: Doing,
-        /// The innermost functions that are the same in every build of the driver.
+        /// The innermost functions, by names that every build of the driver has.
         place: CrashPlace,
     },
     /// The driver returns an error. One error stands for all that a driver cannot do, so that the program belongs to the bug.

@@ -128,7 +128,7 @@ pub struct Signature {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
-    /// Of [`Kind::Value`].
+    /// Of [`Kind::Value`]: a lane logged a wrong value at the right place.
     Value {
         /// What the first wrong word of the site shows.
         what: Shown,
@@ -137,7 +137,7 @@ pub enum Detail {
         /// Where and under which rules.
         at: Circumstances,
     },
-    /// Of [`Kind::Path`].
+    /// Of [`Kind::Path`]: a lane took a wrong path.
     Path {
         /// How it is wrong.
         how: Strayed,

@@ -96,7 +96,7 @@ pub enum Part {
         /// In the program's order.
         arms: Vec<Arm>,
     },
-    /// A loop, `for` or `while` alike.
+    /// A loop; of its form only what `kind` says matters.
     Loop {
         /// How its end is tested.
         kind: Repeat,
