@@ -11,7 +11,7 @@ use tangle_campaign::fuzzing::{case_for_devices, input, runs_somewhere};
 #[unsafe(link_section = "__libfuzzer_extra_counters")]
 static EXTRA: [AtomicU8; COUNTERS] = [const { AtomicU8::new(0) }; COUNTERS];
 
-/// libFuzzer's own mutation.
+/// libFuzzer's own mutation of bytes, `LLVMFuzzerMutate`.
 pub const RAW: RawMutation = fuzzer_mutate;
 
 /// Gives libFuzzer the extra counters. `TANGLE_FUZZ_WITHOUT=feedback` does not, for comparison.

@@ -42,7 +42,7 @@ pub(crate) enum Class {
     Clean,
     /// Defined, but it depends on a tangle that the specifications leave open.
     Unpredictable,
-    /// Possibly undefined.
+    /// Undefined in some lane, possibly.
     MaybeUndefined,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Class {
 pub(crate) enum Decision {
     /// All lanes of the group that are together decide alike.
     Uniform,
-    /// Lanes may part.
+    /// Lanes of the group may decide differently, and part.
     Divergent,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Flow {
     once: bool,
     /// Inside an ambiguous switch segment.
     ambiguous: bool,
-    /// Inside a switch.
+    /// Inside a segment of a switch.
     in_switch: bool,
 }
 
@@ -213,7 +213,7 @@ impl Flow {
 pub(crate) enum Sites {
     /// The one it was made for.
     One,
-    /// Any.
+    /// Any number of them.
     Many,
 }
 

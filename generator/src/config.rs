@@ -33,7 +33,7 @@ pub struct Config {
     /// The smallest subgroup size the device may choose when none is required (`minSubgroupSize`). Cluster sizes stay
     /// within it.
     pub min_subgroup_size: u32,
-    /// The largest (`maxSubgroupSize`).
+    /// The largest size that it may choose (`maxSubgroupSize`).
     pub max_subgroup_size: u32,
     /// Sizes that pipelines may require; empty if the device cannot.
     pub required_sizes: Vec<u32>,

@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
+    /// Every kind, in the order of declaration.
     pub const ALL: [Kind; 4] = [Kind::Operation, Kind::Operator, Kind::Nested, Kind::Sequence];
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn of_program(program: &Program) -> BTreeSet<Pair> {
 }
 
 impl Pairs {
-    /// Adds a program.
+    /// Counts each pair that the program has, once.
     pub fn add(&mut self, program: &Program) {
         self.programs += 1;
         of_program(program).into_iter().for_each(|pair| *self.counts.entry(pair).or_default() += 1);
@@ -140,7 +140,7 @@ fn type_name(ty: Option<Type>) -> String {
     ty.map_or_else(|| UNTYPED.into(), |ty| ty.to_string())
 }
 
-/// Scalars and vectors.
+/// Every scalar type, and its vectors of two to four components.
 fn types() -> impl Iterator<Item = Type> {
     Scalar::ALL.into_iter().flat_map(|scalar| (1..=4).map(move |width| Type::vector(scalar, width)))
 }

@@ -12,7 +12,7 @@ pub struct Size {
     pub statements: u32,
     /// Constructs nested in each other within one function.
     pub depth: u32,
-    /// Functions beside `main`.
+    /// Functions that are written beside `main`.
     pub functions: u32,
     /// Words one invocation may log at most, by the static bounds of its loops.
     pub log_words: u32,

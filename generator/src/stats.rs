@@ -27,7 +27,7 @@ macro_rules! constructs {
         pub enum Construct { $($(#[doc = $doc])+ $name,)+ }
 
         impl Construct {
-            /// Every construct.
+            /// Every construct, in the order of the table.
             pub const ALL: &[Construct] = &[$(Construct::$name,)+];
 
             /// Its name, in files and on the command line.
@@ -281,12 +281,12 @@ pub(crate) fn has_partial_quads(draw: &Draw) -> bool {
 /// How often an operation occurs with one type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationCount {
-    /// The operation.
+    /// The operation that is counted.
     pub op: SubgroupOp,
     /// The type of its generic operand, if it has one.
     #[serde(rename = "type")]
     pub ty: Option<Type>,
-    /// How often.
+    /// How often it stands in programs, not how often it runs.
     pub count: u64,
 }
 
@@ -302,11 +302,11 @@ impl OperationCount {
 pub struct Stats {
     /// How many cases were counted.
     pub cases: u64,
-    /// Functions, `main` included.
+    /// Functions of all cases, `main` included.
     pub functions: u64,
     /// Statements, nested ones included.
     pub statements: u64,
-    /// Invocations launched.
+    /// Invocations launched by all cases together.
     pub invocations: u64,
     /// How often each construct occurs.
     pub constructs: BTreeMap<Construct, u64>,
@@ -416,7 +416,7 @@ struct Surroundings {
     switches: u32,
     /// True if `break` leaves a switch.
     breaks_switch: bool,
-    /// Constructs around it.
+    /// How many constructs are around it.
     depth: u32,
 }
 

@@ -34,7 +34,7 @@ impl Weight {
     }
 }
 
-/// The loop forms.
+/// The loop forms that are chosen from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoopForm {
     For,

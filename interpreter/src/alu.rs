@@ -8,9 +8,9 @@ use crate::outcome::{Rule, Why};
 /// What an operation gives instead of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// No value.
+    /// The result is undefined, or not known, for this reason.
     Value(Why),
-    /// Undefined behaviour.
+    /// The whole program has undefined behaviour: this rule is violated.
     Behaviour(Rule),
 }
 

@@ -12,10 +12,10 @@ use crate::types::{Scalar, TypeId};
 /// Number of a column.
 pub(crate) type Reg = u32;
 
-/// No column.
+/// No column: an operand or result that the instruction does not have.
 pub(crate) const NONE: Reg = Reg::MAX;
 
-/// Part of [`Code::pool`].
+/// Consecutive columns of [`Code::pool`]: from `at`, `len` of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub at: u32,
@@ -140,7 +140,7 @@ pub(crate) enum FloatCompare {
     GreaterEqual,
 }
 
-/// Subgroup operations.
+/// Operations of `OpGroupNonUniform*`, quad and rotate operations among them; `QuadSwap` with its direction, 0 to 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Group {
     Elect,
@@ -198,7 +198,6 @@ pub(crate) enum Fold {
     FMax,
 }
 
-/// Operators of atomics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum AtomicOp {
     Load,
@@ -303,7 +302,7 @@ pub(crate) enum Op {
     Assume,
 }
 
-/// One instruction.
+/// An instruction, executed for all lanes that come to it together; [`NONE`] for columns that it does not have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inst {
     pub op: Op,
@@ -313,7 +312,7 @@ pub(crate) struct Inst {
     pub c: Reg,
     pub outs: Span,
     pub ins: Span,
-    /// Index into [`Code::places`].
+    /// Where it stands in the module: index into [`Code::places`].
     pub place: u32,
 }
 
@@ -381,7 +380,7 @@ pub(crate) struct Access {
     pub uniform_descriptor: bool,
     /// Volatile: what races is open.
     pub volatile: bool,
-    /// Of an atomic.
+    /// Of an atomic: what it orders, and with whom. Nothing of a load or store.
     pub semantics: Semantics,
     pub sharing: Sharing,
     /// Of an access through a physical address: an offset from the pointer, and what the address there has to be a multiple of.
@@ -393,11 +392,11 @@ pub(crate) struct Access {
 /// Where a texel is sought.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Texel {
-    /// The image.
+    /// The image's memory, or the column that names it.
     pub base: Base,
     /// Bytes of a texel.
     pub size: u64,
-    /// Of a coordinate.
+    /// Bits of a coordinate.
     pub width: u8,
     pub signed: bool,
     /// The last of the coordinates is a level, of which there is one.
@@ -413,7 +412,7 @@ pub(crate) type Orders = [bool; 3];
 /// How far something reaches from an invocation: the instance of a scope (Vulkan, "Scope"), narrow to wide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reach {
-    /// The invocation alone.
+    /// No other invocation.
     #[default]
     Nobody,
     Subgroup,
@@ -441,12 +440,12 @@ impl Sharing {
 pub(crate) struct Semantics {
     pub acquires: Orders,
     pub releases: Orders,
-    /// The memory scope.
+    /// The invocations that the memory scope holds: whom it synchronises with.
     pub scope: Reach,
 }
 
 impl Semantics {
-    /// Those of both.
+    /// Acquires and releases what one of the two does, within the scope of `self`.
     pub fn and(self, other: Semantics) -> Semantics {
         let both = |x: Orders, y: Orders| std::array::from_fn(|kind| x[kind] || y[kind]);
         Semantics {
@@ -462,7 +461,7 @@ impl Semantics {
     }
 }
 
-/// `OpArrayLength`.
+/// A run-time array whose length is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Length {
     pub base: Base,
@@ -546,7 +545,7 @@ pub(crate) enum ObjectKind {
         texel: u32,
     },
     Push,
-    /// A sampler.
+    /// A sampler: nothing is bound to it, and nothing read.
     Nothing,
     /// An array in workgroup memory of so many bytes.
     Workgroup(u64),
@@ -562,7 +561,7 @@ pub(crate) struct Object {
     pub size: u64,
     /// The variable, by the first of its objects.
     pub variable: u32,
-    /// Decorated `Aliased`.
+    /// Decorated `Aliased`, so that accesses through other variables may meet its own.
     pub aliased: bool,
 }
 
@@ -587,9 +586,9 @@ pub(crate) struct PlaceInfo {
 /// What a column is at the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Start {
-    /// A constant.
+    /// The bits of a constant, zero-extended.
     Value(u64),
-    /// `OpUndef`.
+    /// `OpUndef`: undefined in every invocation.
     Undef,
     /// A variable without initialiser.
     Uninitialised,

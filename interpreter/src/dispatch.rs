@@ -105,12 +105,12 @@ pub struct Buffer {
     pub same_as: Option<usize>,
 }
 
-/// One `vkCmdDispatch`.
+/// One `vkCmdDispatch`, with what is bound to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispatch {
     /// Number of workgroups in x, y, z.
     pub workgroups: [u32; 3],
-    /// Who sits where.
+    /// The subgroup and lane of each invocation: what follows is what a device with this map does.
     pub lane_map: LaneMap,
     /// Storage and uniform buffers.
     pub buffers: Vec<Buffer>,

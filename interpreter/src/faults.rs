@@ -2,17 +2,17 @@
 
 macro_rules! faults {
     ($($name:ident: $about:literal,)*) => {
-        /// A fault.
+        /// A fault of the interpreter that a test plants.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Planted {
             $(#[doc = $about] $name,)*
         }
 
         impl Planted {
-            /// Every fault.
+            /// Every fault, in the order of the table.
             pub const ALL: &'static [Planted] = &[$(Planted::$name,)*];
 
-            /// What it does.
+            /// What the interpreter does wrong with it, in one line.
             pub const fn about(self) -> &'static str {
                 match self {
                     $(Planted::$name => $about,)*

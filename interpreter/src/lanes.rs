@@ -27,7 +27,7 @@ impl Lanes {
         Lanes(smallvec![0; n.div_ceil(64)])
     }
 
-    /// All `n` invocations.
+    /// All `n` invocations of a workgroup.
     pub fn all(n: usize) -> Lanes {
         let mut words: SmallVec<[u64; 2]> = smallvec![u64::MAX; n.div_ceil(64)];
         if !n.is_multiple_of(64)

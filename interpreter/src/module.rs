@@ -52,7 +52,7 @@ pub struct Binding {
     pub set: u32,
     /// `Binding`.
     pub binding: u32,
-    /// Its kind.
+    /// Which of Vulkan's descriptor types can be bound.
     pub kind: BindingKind,
     /// Number of descriptors: 1 without an array.
     pub count: u32,
@@ -62,7 +62,7 @@ pub struct Binding {
     pub size: u64,
     /// Bytes of an element of that run-time array, if there is one.
     pub element: Option<u64>,
-    /// For an image.
+    /// What the image type says; `None` if it is no image.
     pub image: Option<ImageShape>,
     /// Name in the module (`OpName` of the variable, else of its type), if there is one.
     pub name: Option<String>,
@@ -70,7 +70,7 @@ pub struct Binding {
     pub read_only: bool,
 }
 
-/// A specialisation constant.
+/// A specialisation constant, which a run may give another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecConstant {
     /// `SpecId`.

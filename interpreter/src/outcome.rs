@@ -7,7 +7,7 @@ use rspirv::spirv;
 /// An instruction of the module, for people and for tables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// The opcode.
+    /// The operation of the instruction.
     pub opcode: spirv::Op,
     /// Number of the instruction in the module, counted from 0 in the order of its words, without `OpLine` and `OpNoLine`.
     pub index: u32,
@@ -182,7 +182,7 @@ pub enum Rule {
     BarrierInDivergence,
     /// Control flow, an address or a size depends on an undefined value.
     Poison,
-    /// `OpUnreachable` was reached.
+    /// `OpUnreachable` was reached by some invocation.
     Unreachable,
     /// `OpAssumeTrueKHR` of something false.
     Assumption,
@@ -226,7 +226,7 @@ impl Rule {
 pub struct UndefinedBehaviour {
     /// The rule that was violated.
     pub rule: Rule,
-    /// The instruction.
+    /// The instruction whose execution violates it.
     pub location: Location,
     /// Linear index of the workgroup.
     pub workgroup: u32,
@@ -264,7 +264,7 @@ pub enum End {
 /// What a run gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// How it ended.
+    /// Completed, or with which undefined behaviour.
     pub end: End,
     /// The buffers in the order of the dispatch.
     pub buffers: Vec<BufferState>,

@@ -31,7 +31,7 @@ fn class_of(opcode: u32) -> Option<&'static Class<'static>> {
     CLASSES.get(opcode as usize).copied().flatten()
 }
 
-/// Reads a module.
+/// Reads the words of a module, header included.
 pub(crate) fn read(words: &[u32]) -> Result<Source, Error> {
     let header = &words[..words.len().min(HEADER)];
     binary::parse_words(header, &mut Instructions::default()).map_err(|error| Error::Parse(error.to_string()))?;

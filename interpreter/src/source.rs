@@ -11,7 +11,7 @@ use rspirv::spirv::Op;
 
 use crate::outcome::Error;
 
-/// One instruction.
+/// An instruction of a module, with its operands, without result type and result id.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Instruction<'m> {
     /// What the grammar says of it.
@@ -34,7 +34,6 @@ struct Stored {
     index: u32,
 }
 
-/// A basic block.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     /// The id of its `OpLabel`.
@@ -43,12 +42,11 @@ pub(crate) struct Block {
     pub instructions: Range<u32>,
 }
 
-/// A function.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
-    /// `OpFunction`.
+    /// The number of its `OpFunction` among all instructions.
     pub def: u32,
-    /// `OpFunctionParameter`s.
+    /// The numbers of its `OpFunctionParameter`s.
     pub parameters: Vec<u32>,
     pub blocks: Vec<Block>,
 }
@@ -133,7 +131,7 @@ impl Source {
         at.checked_sub(1).map_or(0, |before| self.stored[before].end as usize)
     }
 
-    /// Forgets them.
+    /// Forgets the operands that were read for an instruction that is not added yet: it is read in another way.
     pub fn drop_operands(&mut self) {
         self.operands.truncate(self.first_operand(self.stored.len()));
     }
@@ -195,7 +193,7 @@ impl Source {
         Ok(())
     }
 
-    /// The module ends.
+    /// To be called behind the last instruction: no function or block may be open.
     pub fn finish(mut self) -> Result<Source, Error> {
         if self.block.is_some() || self.function.is_some() {
             return Err(Error::Parse("a function without an end".into()));

@@ -18,13 +18,13 @@ pub struct Tangle {
 
 /// One dynamic instance, as the interpreter executes it.
 pub trait Instance {
-    /// The opcode.
+    /// The operation of the instruction.
     fn opcode(&self) -> spirv::Op;
     /// True of an operation of a subgroup or quad: `OpGroupNonUniform*`, in the core and in extensions.
     fn is_group_operation(&self) -> bool {
         is_group(self.opcode())
     }
-    /// The instruction.
+    /// The instruction, as reports name it.
     fn location(&self) -> Location;
     /// Linear index of the workgroup.
     fn workgroup(&self) -> u32;
@@ -45,11 +45,11 @@ pub struct Write {
     pub location: Location,
     /// Linear index of the workgroup.
     pub workgroup: u32,
-    /// Local invocation index.
+    /// Local invocation index of the invocation that writes.
     pub local_index: u32,
     /// Index in [`Dispatch::buffers`](crate::dispatch::Dispatch::buffers).
     pub buffer: usize,
-    /// Byte offset.
+    /// Byte offset of the scalar in the buffer.
     pub offset: usize,
     /// Its bytes: 1, 2, 4 or 8.
     pub bytes: usize,

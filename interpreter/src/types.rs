@@ -7,14 +7,13 @@ use rspirv::spirv::{Dim, ImageFormat};
 
 use crate::outcome::Error;
 
-/// Index into [`Types`].
+/// Number of a type: an index into [`Types`].
 pub(crate) type TypeId = u32;
 
-/// A scalar type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Scalar {
     Bool,
-    /// Width in bits.
+    /// Width in bits, and whether it is signed.
     Int(u8, bool),
     /// Width in bits.
     Float(u8),
@@ -47,7 +46,7 @@ pub(crate) struct Member {
     pub offset: Option<u32>,
     pub matrix: Option<MatrixLayout>,
     pub read_only: bool,
-    /// `Coherent`, or `Volatile`.
+    /// Decorated `Coherent`, or `Volatile`, which implies it.
     pub coherent: bool,
     pub volatile: bool,
     pub built_in: Option<u32>,
@@ -60,7 +59,7 @@ pub(crate) struct MatrixLayout {
     pub row_major: bool,
 }
 
-/// An image.
+/// An image type (`OpTypeImage`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Image {
     /// Coordinates of a texel: one to three, and one for the layer. Of a cube those of a face.
@@ -95,7 +94,7 @@ pub(crate) struct Format {
 /// What the bits of a component say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
-    /// The value itself.
+    /// The value itself: an integer or a float of the stored type.
     Plain,
     /// Normalised fixed point; signed or not.
     Normalised(bool),
@@ -125,7 +124,7 @@ pub(crate) enum Type {
     Vector(TypeId, u32),
     /// Column type and number of columns.
     Matrix(TypeId, u32),
-    /// Element, length, stride.
+    /// Element, length, and stride in bytes if it has a layout.
     Array(TypeId, u64, Option<u32>),
     RuntimeArray(TypeId, Option<u32>),
     Struct(Vec<Member>),
@@ -135,7 +134,7 @@ pub(crate) enum Type {
     /// An image with a sampler.
     SampledImage(TypeId),
     Sampler,
-    /// Declared only.
+    /// A type that may be declared and not used, since it is not supported: what it is, for messages.
     Opaque(&'static str),
 }
 

@@ -124,7 +124,7 @@ struct Seen<'h> {
 /// Whether an order of the atomics gives what is seen.
 #[derive(Debug)]
 enum Explained<'h> {
-    /// Some order does.
+    /// Some order of them gives every value that is seen.
     By,
     /// None does: what the nearest gives.
     Not(Seen<'h>),

@@ -19,7 +19,7 @@ use crate::predict::OpUse;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[u64; 3]", into = "[u64; 3]")]
 pub struct Cell {
-    /// Places in programs.
+    /// Places in programs, each counted once for every case with the program.
     pub generated: u64,
     /// Executions there, one for each lane.
     pub reached: u64,
@@ -50,7 +50,7 @@ impl AddAssign for Cell {
 /// The cells of an operation, with one type or with all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoverageRow {
-    /// In any context.
+    /// The sum over contexts, each place once.
     pub anywhere: Cell,
     /// By context; contexts where it never stood are left out.
     pub contexts: BTreeMap<Context, Cell>,
@@ -88,7 +88,7 @@ const NO_TYPE: &str = "-";
 /// `-` for operations without a generic operand).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Cases in it.
+    /// Cases that ran and were added.
     pub cases: u64,
     /// Rows by operation and type.
     #[serde(with = "rows")]
@@ -122,7 +122,7 @@ impl Coverage {
         }
     }
 
-    /// Adds another table.
+    /// Adds the counts of another table, cell by cell.
     pub fn merge(&mut self, other: &Coverage) {
         self.cases += other.cases;
         for (&op, types) in &other.operations {
@@ -152,13 +152,13 @@ impl Coverage {
 /// Cells that stay empty, and why.
 #[derive(Debug)]
 pub struct Exemption {
-    /// For which operations.
+    /// The operations that it is of.
     pub applies: fn(&OpInfo) -> bool,
-    /// In which contexts.
+    /// The contexts of the cells; any type.
     pub contexts: &'static [Context],
     /// What their cells never are.
     pub never: Fill,
-    /// The reason.
+    /// Why they never are, for reports.
     pub reason: &'static str,
 }
 
@@ -198,7 +198,7 @@ pub static EXEMPTIONS: [Exemption; 3] = [
 /// How far a cell got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fill {
-    /// Nothing stood there.
+    /// No operation stood there.
     Empty,
     /// Operations stood there, and no lane came.
     Generated,
@@ -247,9 +247,9 @@ pub fn reachable_in(info: &OpInfo, stage: Stage) -> Fill {
 /// An empty cell that should not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The operation.
+    /// The operation of the cell's row.
     pub op: SubgroupOp,
-    /// The column.
+    /// The cell's column.
     pub at: At,
     /// How far it got.
     pub fill: Fill,

@@ -28,7 +28,7 @@ pub enum Verdict {
     Invalid(String),
 }
 
-/// What was compared.
+/// What was compared of one observation, or of several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Logged values compared, exactly or by the rules for observed tangles.
@@ -55,7 +55,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds another count.
+    /// Adds the counts of another observation.
     pub fn add(&mut self, other: Counts) {
         self.checked += other.checked;
         self.observed += other.observed;
@@ -72,12 +72,12 @@ impl Counts {
 /// The judgement on one observation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The outcome.
+    /// What comes of it: the first wrong step, if there is one.
     pub verdict: Verdict,
     /// Broken rules of the lane map.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub map_faults: Vec<MapFault>,
-    /// What was compared.
+    /// What was compared, up to each lane's first wrong value.
     pub counts: Counts,
     /// Use of every operation of the program, in the order of [`tangle_analysis::context::operations`]; empty if there was no prediction.
     #[serde(skip)]

@@ -115,7 +115,7 @@ pub enum MapRule {
 }
 
 impl MapRule {
-    /// Every rule.
+    /// Every rule, in the order of declaration.
     pub const ALL: [MapRule; 16] = [
         MapRule::Written,
         MapRule::Token,
@@ -208,12 +208,12 @@ impl MapRule {
 /// A broken rule of the lane map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapFault {
-    /// The rule.
+    /// The rule that is broken.
     pub rule: MapRule,
-    /// The group.
+    /// The group whose invocations break it.
     #[serde(alias = "workgroup")]
     pub group: GroupId,
-    /// What was seen.
+    /// What was seen instead, in words: which invocations, which values.
     pub seen: String,
 }
 
@@ -224,7 +224,7 @@ impl MapFault {
     }
 }
 
-/// One subgroup.
+/// A subgroup of a group: where its lanes sit among the group's slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subgroup {
     /// Its lane 0 sits in this slot.
@@ -238,7 +238,7 @@ pub struct Subgroup {
 /// The slots of one group of invocations: `size` slots for each subgroup, so that lane `k` of a subgroup is slot `first + k`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The group.
+    /// Which group of the launch.
     pub group: GroupId,
     /// The subgroups in slot order.
     pub subgroups: Vec<Subgroup>,

@@ -17,7 +17,7 @@ use tangle_program::types::{Scalar, Type};
 
 use crate::rules::{Access, Accessed, Bound, Peephole, Rewrite};
 
-/// A whole program.
+/// A whole program, lowered: expressions with their types, statements as steps.
 pub(crate) struct Code {
     pub functions: Vec<Body>,
     /// The subgroup operations by number, in the order of [`tangle_analysis::context::operations`].

@@ -52,7 +52,7 @@ impl Record {
 /// The layouts of all groups of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneMap {
-    /// By [`GroupId`].
+    /// In the order of [`GroupId`], from 0; one for a draw or for items.
     pub groups: Vec<Layout>,
 }
 
@@ -208,7 +208,7 @@ impl Checker<'_> {
         Some(layout)
     }
 
-    /// Rule M10.
+    /// Rule M10: what mesh workgroups found in the payload, in the words behind the records.
     fn payload(&mut self, words: &[u32]) {
         let entry_point = &self.case.entry_point;
         let copies = entry_point.payload_copies();

@@ -24,7 +24,7 @@ impl Mask {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Adds a slot.
+    /// Adds the slot; nothing happens if the set has it.
     pub fn insert(&mut self, slot: usize) {
         self.0[slot / 64] |= 1 << (slot % 64);
     }

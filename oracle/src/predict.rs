@@ -30,7 +30,7 @@ pub struct Prediction {
 #[derive(Debug)]
 pub(crate) struct Group {
     pub layout: Layout,
-    /// By slot.
+    /// What each slot has to log; empty for slots without an invocation.
     pub logs: Vec<LaneLog>,
     pub events: Vec<Event>,
     pub counts: OpCounts,
@@ -43,7 +43,7 @@ pub(crate) struct Group {
 pub struct LoggedEvent {
     /// The group of invocations.
     pub group: GroupId,
-    /// The site.
+    /// The site that is executed.
     pub site: SiteId,
     /// The lanes that log together: for each subgroup with any, its number and lane mask. Exact at tier maximal; at the others the largest
     /// set that the tier allows.
@@ -55,7 +55,7 @@ pub struct LoggedEvent {
 /// What one invocation has to log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedLog {
-    /// The invocation.
+    /// Which invocation of the launch.
     pub invocation: InvocationId,
     /// Number of the subgroup in the group.
     pub subgroup: usize,
@@ -86,7 +86,7 @@ pub struct OpUse {
 }
 
 impl OpUse {
-    /// Adds another count.
+    /// Adds the counts of the same operation in another group of the launch.
     pub fn add(&mut self, other: OpUse) {
         self.executed_full += other.executed_full;
         self.executed_partial += other.executed_partial;

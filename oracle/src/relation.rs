@@ -34,7 +34,7 @@ pub struct ShownWord {
     pub invocation: usize,
     /// The place in its log.
     pub at: usize,
-    /// What stands there.
+    /// The word that the device logged.
     pub value: u32,
 }
 

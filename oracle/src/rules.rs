@@ -36,7 +36,7 @@ pub enum Construct {
 /// A construct that is being executed.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// Its kind.
+    /// Which construct, and which part of it.
     pub construct: Construct,
     /// The lanes that reached its header together, before they were divided.
     pub reached: Mask,
@@ -58,7 +58,7 @@ pub enum Merge {
 /// A merge, as it happens.
 #[derive(Clone, Copy, Debug)]
 pub struct Merging<'a> {
-    /// Of what.
+    /// The construct that ends there.
     pub merge: Merge,
     /// The lanes that reached the header together.
     pub reached: &'a Mask,
@@ -89,7 +89,7 @@ pub enum Access {
 /// Where an index picks an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accessed {
-    /// What is done.
+    /// Whether it is read or written.
     pub access: Access,
     /// What it is an element of.
     pub of: Type,
@@ -314,7 +314,7 @@ pub trait Rules {
     }
 }
 
-/// The specification.
+/// A device that does what the specification says, with as much reconvergence as it allows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spec;
 

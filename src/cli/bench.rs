@@ -55,7 +55,7 @@ pub struct Args {
 const MAKING: [Stage; 4] = [Stage::Generate, Stage::Print, Stage::Compile, Stage::Validate];
 /// What the verdict costs by the values judged.
 const JUDGING: [Stage; 2] = [Stage::Predict, Stage::Judge];
-/// Every stage.
+/// Every stage, in the order of a case.
 const STAGES: [Stage; 8] = [
     Stage::Generate,
     Stage::Print,
@@ -73,7 +73,7 @@ struct Measured {
     device: String,
     /// The stage of the shaders; `None`: a mixture.
     stage: Option<ShaderStage>,
-    /// Values compared.
+    /// Values compared, in a case and in a second of the driver.
     checked: Checked,
     speed: Speed,
     /// Seconds of a case by statements: generated, printed, compiled, validated.

@@ -9,7 +9,7 @@ use super::output::say_stderr;
 /// How much longer a command may take than it should.
 #[derive(Clone, Copy)]
 pub struct Grace {
-    /// After its time.
+    /// Longer than the time that it was given.
     time: Duration,
     /// After it was stopped.
     stop: Duration,
@@ -18,7 +18,7 @@ pub struct Grace {
 impl Grace {
     /// While devices are opened: nothing is reached yet that could be saved.
     pub const OPENING: Grace = Grace { time: Duration::from_secs(2), stop: Duration::from_secs(2) };
-    /// While cases run.
+    /// While cases run: what was found is saved.
     pub const RUNNING: Grace = Grace { time: Duration::from_secs(18), stop: Duration::from_secs(9) };
 }
 

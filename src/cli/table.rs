@@ -13,7 +13,7 @@ impl Table {
         Table { rows: vec![head.into_iter().map(Into::into).collect()] }
     }
 
-    /// Adds a row.
+    /// Adds a row, a cell for each column.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }

@@ -23,7 +23,7 @@ const RATE: f64 = 10.0;
 /// Samples kept for the curve.
 const CURVE: usize = 240;
 
-/// Events kept.
+/// Events that are kept, the newest.
 const EVENTS: usize = 50;
 
 /// The view on a terminal, which is as it was before when this is dropped.
@@ -80,7 +80,7 @@ impl Drop for View {
     }
 }
 
-/// What is shown.
+/// What is shown, as of the last sample.
 struct State {
     title: String,
     line: String,
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    /// Shows other devices.
+    /// Scrolls the list of devices by so many.
     fn scroll(&mut self, by: isize) {
         let last = self.now().map_or(0, |sample| sample.devices.len().saturating_sub(1));
         self.scrolled = self.scrolled.saturating_add_signed(by).min(last);

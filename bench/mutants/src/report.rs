@@ -50,7 +50,7 @@ impl Report {
         self.open == 0 && self.unexplained.is_empty() && self.stale.is_empty()
     }
 
-    /// For people.
+    /// The lines that a person reads, the summary last.
     pub fn text(&self) -> String {
         let Report { mutants, killed, open, explained, unexplained, stale } = self;
         let mut text = String::new();

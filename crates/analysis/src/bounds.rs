@@ -70,12 +70,12 @@ impl<'a> Scope<'a> {
         self.undefined
     }
 
-    /// The function.
+    /// The function whose variables and expressions it is asked for.
     pub fn function(&self) -> &'a Function {
         self.function
     }
 
-    /// The entry point.
+    /// The entry point, whose launch bounds the built-ins.
     pub fn entry_point(&self) -> &'a EntryPoint {
         self.entry_point
     }

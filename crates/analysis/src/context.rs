@@ -100,11 +100,11 @@ impl Contexts {
 /// A subgroup operation in the text of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Placed {
-    /// The operation.
+    /// The operation that stands there.
     pub op: SubgroupOp,
     /// The type of its generic operand, if it has one.
     pub ty: Option<Type>,
-    /// Where it stands.
+    /// Its surroundings; several at once are usual.
     pub contexts: Contexts,
 }
 

@@ -18,7 +18,7 @@ pub const MAX_LONG_ITERATIONS: u64 = 70_000;
 /// What running something can cost one invocation, at most: a word of the log for each entry and for each word of its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Words logged.
+    /// Words logged, those that name the site included.
     pub log_words: u64,
     /// Statements executed; a test of a loop counts as one.
     pub steps: u64,

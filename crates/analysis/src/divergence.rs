@@ -10,7 +10,7 @@ use tangle_program::tree::{Arg, Block, Builtin, Discard, Expr, Loop, LoopKind, P
 /// What may differ between the lanes of a subgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// For each function.
+    /// In the order of [`Program::functions`].
     functions: Vec<Varying>,
 }
 
@@ -18,7 +18,7 @@ pub struct Divergence {
 struct Varying {
     /// For each variable, the parameters first.
     vars: Vec<bool>,
-    /// The result.
+    /// The result may vary; false of a function without one.
     result: bool,
     /// The body may run with a part of the lanes.
     apart: bool,

@@ -30,7 +30,7 @@ pub struct ExprInfo {
 }
 
 impl ExprInfo {
-    /// The component type.
+    /// The component type; uint where the type is not known.
     pub(crate) fn scalar(&self) -> Scalar {
         self.ty.map_or(Scalar::Uint, |ty| ty.scalar)
     }

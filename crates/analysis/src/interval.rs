@@ -5,9 +5,9 @@ use tangle_program::types::Scalar;
 /// The integers from `lo` to `hi`, both included. Bools are 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// The least.
+    /// The least value.
     pub lo: i128,
-    /// The greatest.
+    /// The greatest value, at least `lo`.
     pub hi: i128,
 }
 
@@ -17,7 +17,7 @@ impl Interval {
         Interval { lo, hi }
     }
 
-    /// One value.
+    /// The interval of one value.
     pub const fn exactly(value: i128) -> Interval {
         Interval { lo: value, hi: value }
     }

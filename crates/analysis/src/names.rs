@@ -51,7 +51,7 @@ const OWN_NAMES: [&str; 44] = [
     "workgroup_index",
 ];
 
-/// The longest name.
+/// The most characters of a name.
 const MAX_NAME: usize = 64;
 
 /// The lower-case keywords, reserved words and built-in functions of GLSL 4.60 and its extensions, as glslang 15.3 knows them

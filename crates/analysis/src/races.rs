@@ -40,9 +40,9 @@ use tangle_program::tree::{
 /// What is wrong, and in which statement of which function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Race {
-    /// The function.
+    /// The function in which the statement stands.
     pub function: FunctionId,
-    /// What is wrong.
+    /// The statement, and what is wrong with it, in words.
     pub reason: String,
 }
 
@@ -144,7 +144,7 @@ struct Summary {
 /// The invocations that have to be together where `barrier()` or a derivative stands, beside all of the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
-    /// No others.
+    /// All of the launch, and no others.
     Launch,
     /// Those of a triangle in a layer: "the primitive scope instance" (Vulkan, Derivative Operations).
     Triangle {
@@ -446,7 +446,7 @@ impl<'a> Walk<'a> {
         !chosen && expr.operands().all(|operand| self.derives_together(operand))
     }
 
-    /// A whole function.
+    /// A whole function: its body, and those that returned before its end.
     fn body(&mut self, body: &Block) -> Checked<Flow> {
         let flow = Flow { phase: Some(self.nothing()), uniform: true };
         let mut end = self.block(body, flow)?;

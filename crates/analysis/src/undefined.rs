@@ -18,7 +18,7 @@ use tangle_program::types::Scalar;
 
 /// Places that hold values: which may hold an undefined one.
 pub(crate) trait Places {
-    /// A variable.
+    /// True if the variable of the function may hold one.
     fn var(&self, var: VarId) -> bool;
     /// An array in shared memory.
     fn array(&self, array: ArrayId) -> bool;
@@ -126,7 +126,7 @@ pub struct MayBeUndefined<'a> {
     arrays: Vec<bool>,
 }
 
-/// For one function.
+/// What may be undefined in one function: variables, parameters first, and its result.
 #[derive(Clone, Debug)]
 struct Marks {
     vars: Vec<bool>,
@@ -134,7 +134,7 @@ struct Marks {
 }
 
 impl<'a> MayBeUndefined<'a> {
-    /// Analyses a program.
+    /// Analyses a program, until nothing more is found.
     pub fn of(program: &'a Program, entry_point: &'a EntryPoint) -> MayBeUndefined<'a> {
         let functions = &program.functions;
         let none = |function: &Function| Marks { vars: vec![false; function.var_count()], result: false };

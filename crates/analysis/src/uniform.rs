@@ -22,7 +22,7 @@ pub enum Tangles {
 /// Where every lane of the tangle that evaluates an expression gets the same value. What varies, comes first. It may say less than there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Uniformity {
-    /// Not known.
+    /// Nowhere that is known: lanes may get different values.
     Varying,
     /// Where tangles are [`Tangles::Exact`].
     InExactTangles,

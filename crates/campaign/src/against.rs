@@ -32,7 +32,7 @@ impl Against {
         Against { target: Arc::new(target), asked: Arc::default() }
     }
 
-    /// The device's name.
+    /// The unique name of the device that is compared with.
     pub fn name(&self) -> &str {
         &self.target.name
     }

@@ -49,24 +49,24 @@ const NAP: Duration = Duration::from_millis(50);
 /// A saved finding to be made small.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The device.
+    /// Name of the device that it was found on.
     pub device: String,
-    /// The case.
+    /// The case as it failed, not minimised.
     pub case: Case,
     /// What it was found with.
     pub signature: Signature,
-    /// Its folder.
+    /// The finding's folder; what comes of it is written to `minimized` there.
     pub folder: PathBuf,
 }
 
 /// The result of a request.
 #[derive(Debug)]
 pub struct Small {
-    /// The request.
+    /// What was asked for: the finding before it was made small.
     pub request: Request,
-    /// The minimised case.
+    /// The case that the minimiser ended with.
     pub case: Case,
-    /// Its signature.
+    /// What the minimised case fails with, which may differ from the request's in detail.
     pub signature: Signature,
     /// How often it fails.
     pub rate: Rate,
@@ -77,11 +77,11 @@ pub struct Small {
 /// The result of a finding.
 #[derive(Debug)]
 pub enum Progressed {
-    /// It is minimised.
+    /// No step of the minimiser makes it smaller.
     Minimized(Box<Small>),
     /// It passes with the changes that a bug is known by.
     Recognised {
-        /// The finding.
+        /// The finding, which waits again, to be minimised later.
         request: Box<Request>,
         /// What it passes with, as the bug does.
         changes: BTreeSet<Change>,
@@ -91,7 +91,7 @@ pub enum Progressed {
 /// What a bug of a device is recognised by.
 #[derive(Clone, Debug, PartialEq)]
 struct Clue {
-    /// How it fails.
+    /// What a failure has to be like before the changes are tried.
     fails: Fails,
     /// What it passes with.
     changes: BTreeSet<Change>,
@@ -133,7 +133,7 @@ pub struct Background {
     queue: Mutex<BTreeMap<Priority, Waiting>>,
     /// Processor time of a first turn.
     turn: Duration,
-    /// By device.
+    /// By the name of the device; no clue stands twice.
     clues: Mutex<BTreeMap<String, Vec<Clue>>>,
     /// Signatures of which a finding was minimised or recognised, with their devices: their other findings are not missed.
     explained: Mutex<BTreeSet<(String, Signature)>>,

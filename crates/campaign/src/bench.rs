@@ -30,13 +30,13 @@ use crate::target::Target;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Making it.
+    /// From a seed to a program with its data.
     Generate,
     /// Printing it as GLSL.
     Print,
     /// From GLSL to SPIR-V.
     Compile,
-    /// SPIR-V's validator.
+    /// SPIRV-Tools' validator, on the module that the compiler made.
     Validate,
     /// The driver compiles: module and pipeline.
     Pipeline,
@@ -57,7 +57,7 @@ pub struct Cost {
     pub values: u64,
     /// Those of them that were compared.
     pub checked: u64,
-    /// Seconds by stage.
+    /// Seconds in each stage; every stage has an entry, of 0 where the device does without it.
     pub seconds: BTreeMap<Stage, f64>,
 }
 
@@ -91,9 +91,9 @@ impl Checked {
 pub struct Speed {
     /// Seconds that it ran.
     pub seconds: f64,
-    /// Number of workers.
+    /// Workers that ran cases side by side.
     pub workers: usize,
-    /// Cases a second.
+    /// Cases that ran in a second, by all workers together.
     pub cases: f64,
     /// Values compared a second.
     pub values: f64,
@@ -243,7 +243,7 @@ fn processors() -> Option<Processors> {
 /// Cases of about one size, or with about as many values.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bucket {
-    /// How many cases.
+    /// Cases that fell into it; at least one.
     pub cases: usize,
     /// Their mean size, or number of values.
     pub size: f64,

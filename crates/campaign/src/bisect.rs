@@ -26,7 +26,7 @@ use crate::target::Conclusion;
 pub enum Answer {
     /// It does not fail.
     Good,
-    /// It fails.
+    /// It fails with the failure that is looked for.
     Bad,
     /// It says nothing: it cannot be built or tried.
     Unknown,
@@ -78,7 +78,7 @@ pub enum Wanted {
 /// The result of the search for one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The commit.
+    /// The hash of the first commit that is bad, or good again ([`Wanted`]).
     Commit(String),
     /// One of these: those between cannot be built.
     OneOf(Vec<String>),
@@ -86,7 +86,7 @@ pub enum Found {
     Nothing(String),
 }
 
-/// A git repository.
+/// The git repository of the driver's sources.
 #[derive(Clone, Debug)]
 pub struct Git {
     folder: PathBuf,
@@ -201,9 +201,9 @@ struct Memory {
     answers: BTreeMap<String, BTreeMap<String, BTreeMap<String, Answer>>>,
 }
 
-/// A search.
+/// A search in a range of commits, for one case or several at once.
 pub struct Search<'a> {
-    /// The repository.
+    /// The repository whose commits are built.
     pub git: &'a Git,
     /// What makes a build: answers of other ways to build are not taken.
     pub build: String,
@@ -220,7 +220,7 @@ pub struct Search<'a> {
 /// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// For each case.
+    /// In the order of [`Search::cases`].
     pub found: Vec<Found>,
     /// Commits that were built now.
     pub built: usize,

@@ -20,7 +20,7 @@ use tangle_runner::{Api, DeviceInfo, DeviceType, Feature, FeatureSet, Limits, Su
 /// What a device can run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capabilities {
-    /// Its subgroup sizes.
+    /// The sizes that it promises, in lanes: the default, the smallest and the largest.
     pub sizes: SizePromise,
     /// The stages in which a pipeline may require a size.
     pub required_size: Vec<Stage>,
@@ -29,9 +29,9 @@ pub struct Capabilities {
     pub quads_everywhere: bool,
     /// Most subgroups in a workgroup when a size is required.
     pub max_workgroup_subgroups: u32,
-    /// Vulkan features.
+    /// The features that it has of those that shaders may need, whatever its API.
     pub features: FeatureSet,
-    /// Newest SPIR-V version.
+    /// The newest version of SPIR-V that it takes.
     pub max_spirv: SpirvVersion,
     /// Limits of compute work.
     pub limits: Limits,

@@ -11,10 +11,10 @@ use tangle_program::text::slug;
 
 use crate::replay::find_cases;
 
-/// What is added.
+/// A case to be added, with what its file is to say.
 #[derive(Clone, Debug)]
 pub struct Addition {
-    /// The case.
+    /// The case; it is added if it is valid and the corpus does not have it.
     pub case: Case,
     /// What it guards, for people.
     pub guards: String,

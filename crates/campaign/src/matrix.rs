@@ -19,7 +19,7 @@ pub struct Subject {
     pub name: String,
     /// What is said of it: versions, say.
     pub about: String,
-    /// The case.
+    /// The case that is run on every device, with its own variant.
     pub case: Case,
 }
 

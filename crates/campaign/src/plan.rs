@@ -237,7 +237,7 @@ impl Plan {
         if self.choice.without.is_empty() { 0 } else { self.drawn(index).1 }
     }
 
-    /// Both.
+    /// The program of this number with its first data, and how many were left out before it.
     fn drawn(&self, index: u64) -> (Case, u64) {
         let mut rng = SmallRng::seed_from_u64(self.choice.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
         let config = self.config(&mut |below| rng.random_range(0..below));
@@ -317,7 +317,7 @@ impl Plan {
     }
 }
 
-/// Draws a variant.
+/// Draws a variant by [`VARIANT_WEIGHTS`]; `draw(n)` gives a number below `n`.
 fn variant(draw: &mut dyn FnMut(u32) -> u32) -> Variant {
     match weighted(draw, VARIANT_WEIGHTS) {
         Drawn::Fixed(variant) => variant.clone(),

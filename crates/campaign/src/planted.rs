@@ -31,9 +31,9 @@ pub enum DriverCost {
     Lavapipe,
     /// The same for every program.
     Fixed {
-        /// For the pipeline.
+        /// Milliseconds to make the pipeline, once for each program.
         pipeline: f64,
-        /// For each dispatch.
+        /// Milliseconds of a dispatch, one for each input.
         dispatch: f64,
     },
 }
@@ -74,7 +74,7 @@ impl FromStr for DriverCost {
 pub struct Question {
     /// Seed of the first program; the others follow.
     pub first: u64,
-    /// How many programs.
+    /// How many programs, of seeds that follow each other.
     pub programs: NonZero<u64>,
     /// With how many inputs each runs.
     pub inputs: NonZero<u32>,
@@ -85,9 +85,9 @@ pub struct Question {
 /// In how many programs a fault shows.
 #[derive(Clone, Debug, Serialize)]
 pub struct Shown {
-    /// Its name.
+    /// The name of the planted fault, as in `reference:NAME`.
     pub fault: String,
-    /// What is wrong.
+    /// What is wrong with a device that has it, in a sentence.
     pub about: &'static str,
     /// Programs in which it shows.
     pub programs: u64,
@@ -102,10 +102,10 @@ pub struct Expected {
     pub faults: f64,
 }
 
-/// What was found.
+/// How much is expected of programs, and what it rests on.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worth {
-    /// Programs looked at.
+    /// Programs that every fault was looked for in.
     pub programs: u64,
     /// Milliseconds that the driver takes for one, on average.
     pub program_ms: f64,

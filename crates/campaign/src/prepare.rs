@@ -26,11 +26,11 @@ use tangle_runner::{
 /// A case with everything that is made from it before a device is involved.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// The case.
+    /// The case, with its variant and one set of data.
     pub case: Case,
     /// Its shader, in the language of its variant. Where the module is printed it is for reading only.
     pub shader: String,
-    /// Its module, valid.
+    /// The module that the case's variant asks for; `spirv-val` accepts it. Empty for executors that run no module.
     pub spirv: Vec<u32>,
 }
 
@@ -47,7 +47,7 @@ impl Prepared {
 pub struct ToolchainFault {
     /// Which step failed, and what it said.
     pub error: ToolchainError,
-    /// The shader.
+    /// The shader that it failed on, in the language of the case's variant.
     pub shader: String,
 }
 
@@ -61,7 +61,7 @@ impl ToolchainFault {
 /// A case as far as the toolchain got with it.
 #[derive(Debug)]
 pub enum Prep {
-    /// It can run.
+    /// The shader is compiled, and the module valid.
     Ready(Prepared),
     /// The toolchain failed on it.
     Faulty(Case, ToolchainFault),
@@ -76,7 +76,7 @@ impl Prep {
         }
     }
 
-    /// The case.
+    /// The case, whether or not the toolchain failed on it.
     pub fn case(&self) -> &Case {
         match self {
             Prep::Ready(prepared) => &prepared.case,

@@ -65,7 +65,7 @@ pub struct ReduceOptions {
     pub against: Option<Against>,
 }
 
-/// A reduced case.
+/// A case that was made smaller, and how both fail.
 #[derive(Debug)]
 pub struct Reduction {
     /// What the minimizer gives.
@@ -74,7 +74,7 @@ pub struct Reduction {
     pub prep: Prep,
     /// The result of a run of it that failed.
     pub conclusion: Conclusion,
-    /// Its signature.
+    /// What that run failed with.
     pub signature: Signature,
     /// How often the case failed before.
     pub before: Rate,

@@ -34,7 +34,7 @@ pub const RUNS: u32 = 5;
 pub struct ReplayOptions {
     /// What does not pass today.
     pub baseline: Baseline,
-    /// What is flaky.
+    /// Cases that may fail now and then: such failures are reported, and expected.
     pub flakes: Patterns,
     /// What is not run.
     pub skips: Patterns,
@@ -64,7 +64,7 @@ impl Default for ReplayOptions {
 pub struct NamedCase {
     /// Its path in the folder, without `.json`; of a finding, that of its folder.
     pub name: String,
-    /// The case.
+    /// The case as it is in its file.
     pub case: Case,
 }
 

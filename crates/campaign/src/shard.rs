@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// One of several parts, which have everything together, and nothing twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shard {
-    /// From 1.
+    /// Which part, from 1 to `of`.
     number: u32,
     of: u32,
 }
@@ -23,7 +23,7 @@ impl Default for Shard {
 impl FromStr for Shard {
     type Err = String;
 
-    /// `1/4` to `4/4`
+    /// Reads `I/N`, from `1/N` to `N/N`.
     fn from_str(text: &str) -> Result<Shard, String> {
         let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         parts.and_then(|(number, of)| Shard::new(number, of)).ok_or_else(|| "a shard is I/N, from 1/N to N/N".into())

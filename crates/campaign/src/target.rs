@@ -24,9 +24,9 @@ use crate::executor::{self, Description, Executor, INPUTS, Runs, Worker};
 use crate::failure;
 use crate::prepare::{self, Prep, Prepared, ToolchainFault, observation};
 
-/// An open device.
+/// A device that was opened by name: a driver's, a compiler, or one that is part of tangle.
 pub struct Target {
-    /// Its unique name.
+    /// Its name, unique among those that are open.
     pub name: String,
     /// What it can do.
     pub capabilities: Capabilities,
@@ -39,10 +39,10 @@ pub struct Target {
 /// How many workers a device gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jobs {
-    /// One worker.
+    /// One worker, whatever the driver's entry says.
     #[default]
     One,
-    /// So many.
+    /// So many for each device, whatever the driver's entry says.
     Each(NonZero<usize>),
     /// As many as its driver's entry says, or else its share of the processors.
     Shared,
@@ -94,23 +94,23 @@ pub enum Finish {
     Compiled,
     /// The device cannot run it.
     Unsupported {
-        /// What it lacks.
+        /// What it lacks, each with the name that its API has for it.
         missing: Vec<String>,
     },
     /// The device failed: the crash, time-out or error.
     Failed(Outcome),
-    /// The toolchain failed.
+    /// The toolchain failed on the case before the device saw it, or a compiler that is tested did.
     Toolchain {
         /// Which step of it.
         step: ToolStep,
-        /// What it said.
+        /// What the tool printed.
         message: String,
     },
     /// The module has undefined behaviour; only what executes SPIR-V by its rules says so.
     Undefined {
         /// The rule that the module breaks.
         rule: String,
-        /// Where and how.
+        /// The instruction, the invocations and the values, as the interpreter says it.
         place: String,
     },
     /// It ended tangle or the machine, twice: it is not run any more.
@@ -147,7 +147,7 @@ impl Finish {
 /// The outcome of one case on one device, with what was read back.
 #[derive(Clone, Debug)]
 pub struct Conclusion {
-    /// The result.
+    /// What came of it, before it is compared with what is known.
     pub finish: Finish,
     /// What was read back.
     pub observation: Option<Observation>,

@@ -9,11 +9,11 @@ use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::tree::{Block, Expr, Function};
 use tangle_program::variant::{FrontEnd, Language};
 
-/// A row.
+/// A compiler of a language: a row of [`TABLE`](crate::TABLE).
 pub struct Compiler {
     /// The name behind the `@`.
     pub name: &'static str,
-    /// What it compiles.
+    /// The language that it compiles to SPIR-V.
     pub language: Language,
     /// What it is, for lists.
     pub about: &'static str,
@@ -47,10 +47,10 @@ pub struct Found {
     pub version: String,
 }
 
-/// What is compiled.
+/// One compilation: what is compiled, and by which file.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// The shader.
+    /// The source of the shader, in the compiler's language.
     pub source: &'a str,
     /// The version of SPIR-V.
     pub version: SpirvVersion,

@@ -12,7 +12,7 @@ use tangle_files::linker;
 use crate::compiler::Failure;
 use crate::started;
 
-/// A GUID.
+/// A GUID, as COM has it.
 #[repr(C)]
 struct Guid(u32, u16, u16, [u8; 8]);
 
@@ -86,7 +86,7 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Loads it.
+    /// Loads the library. `has_destructors`: whether its tables of functions have two destructors.
     pub(crate) fn open(path: &Path, has_destructors: bool) -> Result<Library, String> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
         // SAFETY: dlopen and dlsym get strings that end with a zero, dlerror gives one; DxcCreateInstance has this type (dxcapi.h).

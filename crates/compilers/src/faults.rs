@@ -5,7 +5,7 @@
 
 use tangle_files::module::{Instruction, instructions};
 
-/// A fault.
+/// A fault that is planted in the modules of a compiler.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     /// Its name behind the compiler's: `hlsl@dxc:swap-arms`.
@@ -45,7 +45,7 @@ const BRANCH: u16 = 249;
 const STORE: u16 = 62;
 const PHI: u16 = 245;
 
-/// Every fault.
+/// Every fault that a device's name can ask for.
 pub const FAULTS: &[Fault] = &[
     Fault { name: "exclusive-to-inclusive", change: Change::GroupOperation(2, 1) },
     Fault { name: "reduce-to-inclusive", change: Change::GroupOperation(0, 1) },

@@ -33,7 +33,7 @@ use tangle_program::variant::FrontEnd;
 
 pub use compiler::{Call, Compiler, Failure, Found, OwnBuild, installed, set_own_build};
 
-/// Every compiler.
+/// Every compiler, one row for each of its languages.
 pub static TABLE: &[Compiler] =
     &[glslang::HLSL, dxc::HLSL, slang::HLSL, slang::SLANG, clang::HLSL, naga::WGSL, tint::WGSL, spirv_cross::GLSL];
 

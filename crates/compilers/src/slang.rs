@@ -13,7 +13,7 @@ use tangle_program::variant::Language;
 use crate::compiler::{Call, Compiler, Failure, Found, absent, installed};
 use crate::started;
 
-/// Its own language.
+/// `slangc` with shaders in Slang itself.
 pub(crate) const SLANG: Compiler = Compiler {
     name: "slang",
     language: Language::Slang,

@@ -74,11 +74,11 @@ pub(crate) struct Uses {
     pub(crate) push: bool,
     /// Bit `k`: specialisation constant `k`.
     pub(crate) constants: u32,
-    /// A control-flow attribute.
+    /// A control-flow attribute, of a selection or a loop.
     pub(crate) attributes: bool,
     /// What the compiler may expect or assume.
     pub(crate) hints: bool,
-    /// Integer dot products.
+    /// Integer dot products of packed bytes.
     pub(crate) dots: bool,
     /// Instructions of SPIR-V that are functions of the shader.
     pub(crate) instructions: bool,

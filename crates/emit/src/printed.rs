@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use tangle_program::tree::{SiteId, Stmt};
 
-/// A printed shader.
+/// A printed shader, with the place of each statement in its text.
 #[derive(Clone, Debug)]
 pub struct Printed<'a> {
-    /// The source text.
+    /// The whole source text, in the language that it was printed in.
     pub text: String,
     /// Every statement in the order of the text, with the number of the line that it begins on. A line has several where
     /// statements stand in the head of a loop.

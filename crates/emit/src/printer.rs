@@ -138,7 +138,7 @@ macro_rules! put {
     };
 }
 
-/// A whole line.
+/// Writes a whole line, with the indentation of its place.
 macro_rules! put_line {
     ($printer:expr, $($arg:tt)*) => {{
         $printer.start_line();

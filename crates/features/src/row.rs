@@ -17,9 +17,9 @@ pub enum Ask {
     Always,
     /// A subgroup operation of this category.
     Category(Category),
-    /// The convergence tier.
+    /// The convergence tier of the case.
     Tier(Tier),
-    /// The stage.
+    /// The stage of the case.
     Stage(Stage),
     /// Something is computed in this type.
     Scalar(Scalar),
@@ -72,17 +72,17 @@ pub enum OpenGl {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Api {
-    /// Vulkan.
+    /// Vulkan: modules, by `vkCreateShaderModule`.
     #[default]
     Vulkan,
-    /// OpenGL.
+    /// OpenGL: GLSL, or modules by ARB_gl_spirv.
     OpenGl,
     /// WebGPU: a runtime with a driver beneath.
     WebGpu,
 }
 
 impl Api {
-    /// Its name.
+    /// Its name in texts.
     pub const fn name(self) -> &'static str {
         match self {
             Api::Vulkan => "Vulkan",
@@ -143,20 +143,20 @@ pub struct Spirv {
 }
 
 impl Spirv {
-    /// Nothing of it.
+    /// Nothing: the row asks nothing of the module.
     pub const NOTHING: Spirv = Spirv { capabilities: &[], execution_modes: &[], extensions: &[], declares: None };
 
-    /// A capability.
+    /// Only capabilities.
     pub const fn capability(capabilities: &'static [spirv::Capability]) -> Spirv {
         Spirv { capabilities, ..Spirv::NOTHING }
     }
 
-    /// An execution mode.
+    /// Only execution modes.
     pub const fn execution_mode(execution_modes: &'static [spirv::ExecutionMode]) -> Spirv {
         Spirv { execution_modes, ..Spirv::NOTHING }
     }
 
-    /// An extension.
+    /// Only extensions, which no capability stands for.
     pub const fn extension(extensions: &'static [&'static str]) -> Spirv {
         Spirv { extensions, ..Spirv::NOTHING }
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::{Feature, FeatureRow, TABLE};
 
 impl Feature {
-    /// Its row.
+    /// Its row of [`TABLE`].
     pub const fn row(self) -> &'static FeatureRow {
         &TABLE[self as usize]
     }
@@ -48,7 +48,7 @@ impl FeatureSet {
     /// The set without a member.
     pub const EMPTY: FeatureSet = FeatureSet(0);
 
-    /// Adds a feature.
+    /// Adds a feature, unless it is in the set.
     pub fn insert(&mut self, feature: Feature) {
         self.0 |= bit(feature);
     }

@@ -6,7 +6,7 @@ use tangle_program::case::Stage;
 /// The flags that stand for one stage, or for several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageFlags {
-    /// Its shaders.
+    /// The shaders of the stage, or of several.
     pub shader: vk::ShaderStageFlags,
     /// The stages of a pipeline that run them.
     pub pipeline: vk::PipelineStageFlags,

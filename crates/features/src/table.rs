@@ -17,10 +17,10 @@ use tangle_program::types::Scalar;
 
 use crate::row::{Api, Ask, Member, OpenGl, Origin, Spirv, Vulkan};
 
-/// One feature.
+/// The row of a feature: who asks for it, and who has it.
 #[derive(Clone, Copy, Debug)]
 pub struct FeatureRow {
-    /// The feature.
+    /// The feature that the row is of.
     pub feature: Feature,
     /// Its name in the Vulkan specification: the member of the feature structure, the bit of the subgroup operations, or the extension
     /// where there is neither.

@@ -3,7 +3,7 @@
 /// Words of the header.
 const HEADER: usize = 5;
 
-/// One instruction.
+/// One instruction of a SPIR-V module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction<'w> {
     /// The word of the module that it begins at.

@@ -20,7 +20,7 @@ use tangle_program::types::{Scalar, ScalarKind, Type};
 /// An observation point of the program.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Its number.
+    /// The number that it logs, unique in the program.
     pub id: SiteId,
     /// The line of the shader, from 1.
     pub line: usize,
@@ -30,10 +30,10 @@ pub struct Site {
     pub values: Vec<Logged>,
 }
 
-/// One logged word.
+/// One word that the site logs; a vector or a 64-bit value takes several.
 #[derive(Clone, Debug)]
 pub struct Logged {
-    /// The expression.
+    /// The logged expression as it is printed.
     pub text: String,
     /// The type to show it in.
     pub scalar: Scalar,
@@ -49,7 +49,7 @@ pub type Sites = BTreeMap<SiteId, Site>;
 pub struct Step {
     /// The group of invocations.
     pub group: GroupId,
-    /// The site.
+    /// The site that is executed.
     pub site: SiteId,
     /// The expected lanes: number of the subgroup, lane mask.
     pub active: Vec<(usize, u128)>,
@@ -79,10 +79,10 @@ pub struct Wrong {
     pub entry: usize,
 }
 
-/// One invocation.
+/// One invocation of a subgroup: what it had to log, and what it logged.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// The invocation.
+    /// Where its log and its record of the lane map stand in the buffers.
     pub invocation: InvocationId,
     /// Number of the subgroup in its group.
     pub subgroup: usize,
@@ -141,13 +141,13 @@ pub struct First {
 /// What every lane had to do, and what it did.
 #[derive(Clone, Debug)]
 pub struct Account<'a> {
-    /// The case.
+    /// The case whose execution this is.
     pub case: &'a Case,
-    /// Its shader.
+    /// Its shader, in the language of its variant, with the line of each statement.
     pub printed: Printed<'a>,
-    /// Its observation points.
+    /// Its observation points, by number.
     pub sites: Sites,
-    /// The lane map.
+    /// Who sits where: the lane map that the expectations were computed for.
     pub map: LaneMap,
     /// Everything that has to happen, in an order of execution.
     pub steps: Vec<Step>,

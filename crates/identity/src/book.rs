@@ -56,7 +56,7 @@ pub enum State {
     Confirmed,
     /// It does not show any more.
     Fixed,
-    /// It is none.
+    /// It is no bug: the driver may do what it does, or tangle was wrong.
     Invalid,
     /// It is another one.
     Duplicate,
@@ -90,7 +90,7 @@ impl State {
 pub enum Seen {
     /// It does not show.
     Good,
-    /// It shows.
+    /// The bug's case fails as it did when the bug was found.
     Bad,
 }
 
@@ -102,11 +102,11 @@ pub struct SeenVersion {
     pub driver: String,
     /// Vulkan's `driverInfo`.
     pub version: String,
-    /// What was seen.
+    /// Whether the bug's case failed with it.
     pub result: Seen,
 }
 
-/// Something that happened.
+/// An entry of a bug's history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
@@ -146,31 +146,31 @@ pub struct Record {
     /// Only devices of these names, with `*` for anything.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
-    /// For people.
+    /// Free text; nothing is decided by it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// As in [`crate::known`].
+    /// A regular expression, found anywhere in a finding's signature: what identifies the bug ([`crate::known`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// As in [`crate::known`].
+    /// The shape of the minimal program, as `tangle fuzz --minimize` prints it ([`crate::known`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skeleton: Option<String>,
-    /// As in [`crate::known`].
+    /// A minimal case, a path from the folder of the book: its skeleton identifies the bug ([`crate::known`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<PathBuf>,
-    /// As in [`crate::known`].
+    /// A case that shows the bug and identifies nothing, a path from the folder of the book ([`crate::known`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<PathBuf>,
-    /// As in [`crate::known`].
+    /// Of a bug of `spirv-opt`: the last pass of the minimal program's list ([`crate::known`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass: Option<String>,
-    /// As in [`crate::known`].
+    /// Whether a program that `skeleton` or `case` identifies gives wrong results, or the driver dies of it ([`crate::known`]).
     #[serde(default)]
     pub effect: Effect,
-    /// As in [`crate::known`].
+    /// What `--avoid-known` steers a campaign away from; empty: what the minimal `case` is made of ([`crate::known`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "as_text")]
     pub avoid: Vec<Combination>,
-    /// As in [`crate::known`].
+    /// Changes with which its programs pass: they identify findings that are not minimised, too ([`crate::known`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passes_without: Vec<Change>,
     /// What was seen, version by version.
@@ -208,7 +208,7 @@ pub fn version_numbers(text: &str) -> Vec<u32> {
     dotted(driver.map_or(text, |(_, rest)| rest))
 }
 
-/// `4.6`, `4.6.0`
+/// True of the version of an API, one digit a part: `4.6` and `4.6.0`.
 fn is_api_version(word: &str) -> bool {
     let mut parts = word.split('.');
     let is_digit = |part: &str| part.len() == 1 && part.bytes().all(|c| c.is_ascii_digit());
@@ -224,13 +224,13 @@ fn dotted(text: &str) -> Vec<u32> {
 /// The result of a bug's case on a device today.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// The device's name.
+    /// The unique name of the device, as `tangle devices` shows it.
     pub device: String,
-    /// Vulkan's `driverName`.
+    /// Vulkan's `driverName`; of a bug of a compiler or of `spirv-opt`, the name of that.
     pub driver: String,
-    /// Vulkan's `driverInfo`.
+    /// Vulkan's `driverInfo`, or the version of the compiler.
     pub version: String,
-    /// What was seen.
+    /// Whether the case failed as the bug does; a device that says nothing about it has no entry.
     pub result: Seen,
     /// What the failure rests on, where it shows.
     pub severity: Option<Severity>,
@@ -488,7 +488,7 @@ impl fmt::Display for Record {
 /// A book: a folder of pages.
 #[derive(Clone, Debug, Default)]
 pub struct Book {
-    /// The folder.
+    /// The folder that its pages were read from, which paths of cases begin at.
     pub folder: PathBuf,
     /// Its pages, by id.
     pub records: Vec<Record>,

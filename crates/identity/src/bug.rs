@@ -16,11 +16,11 @@ use crate::skeleton::{Skeleton, skeleton};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Wire", into = "Wire")]
 pub enum BugId {
-    /// Wrong results.
+    /// Wrong values, or lanes on wrong paths.
     WrongResult {
         /// True if it takes a module that `spirv-opt` made: the front end's module is right, as the minimiser has found.
         optimised: bool,
-        /// The minimal program.
+        /// The skeleton of the minimised case.
         shape: Skeleton,
     },
     /// The driver crashes, hangs or loses the device. How it ended and what it printed differ from run to run of one bug.
@@ -29,23 +29,23 @@ pub enum BugId {
         kind: Kind,
         /// What the driver was doing.
         doing: Doing,
-        /// The minimal program.
+        /// The skeleton of the minimised case.
         shape: Skeleton,
     },
     /// The driver crashes at a place that has a name in every build of it: whatever program comes there.
     Crashes {
         /// What the driver was doing.
         doing: Doing,
-        /// Where it dies.
+        /// The innermost functions, by names that every build of the driver has.
         place: CrashPlace,
     },
     /// The driver returns an error. One error stands for all that a driver cannot do, so that the program belongs to the bug.
     Error {
         /// Of which interface the error is.
         kind: Kind,
-        /// The error.
+        /// Which function returned what, and during which step.
         error: DriverError,
-        /// The minimal program.
+        /// The skeleton of the minimised case.
         shape: Skeleton,
     },
     /// What does not depend on the program, or is said by a message.

@@ -28,7 +28,7 @@ pub struct Evidence {
 pub enum Relation {
     /// They seem to have one cause.
     OneCause,
-    /// They have two.
+    /// They have two causes: a version or a switch separates them.
     Apart,
     /// Too little is known.
     Unknown,

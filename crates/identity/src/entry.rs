@@ -12,7 +12,7 @@ use crate::signature::Kind;
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct KnownError {
-    /// The file.
+    /// The file that cannot be read or parsed.
     pub path: PathBuf,
     /// What is wrong with it.
     pub problem: String,

@@ -25,9 +25,9 @@ pub enum End {
 pub enum Doing {
     /// Checking the job, before the driver sees it.
     Check,
-    /// `vkCreateShaderModule` and layouts.
+    /// `vkCreateShaderModule`, and the layouts of descriptor sets and pipeline.
     Module,
-    /// Creating the pipeline.
+    /// Creating the pipeline, in which most drivers compile.
     Pipeline,
     /// Creating buffers, recording commands.
     Prepare,
@@ -35,7 +35,7 @@ pub enum Doing {
     /// whether one of them fails before `vkQueueSubmit` has returned or after it is chance.
     #[serde(alias = "submit", alias = "wait")]
     Run,
-    /// Reading buffers back.
+    /// Reading logs, lane map and arrays back.
     ReadBack,
     /// Destroying module and pipeline.
     Cleanup,
@@ -58,7 +58,7 @@ pub struct Crash {
     pub end: End,
     /// What it was doing.
     pub doing: Doing,
-    /// Where it died.
+    /// The functions that it died in; `None` if no stack came from the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<CrashPlace>,
     /// Where that is not known: what the driver said of the reason, without addresses and numbers ([`message`]).
@@ -114,7 +114,7 @@ pub enum ToolStep {
 /// A failure of the toolchain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ToolFault {
-    /// The step.
+    /// The step that failed.
     pub step: ToolStep,
     /// The first line of what it said, without the names that differ from module to module.
     pub message: String,

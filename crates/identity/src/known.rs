@@ -89,10 +89,10 @@ struct Entry {
     passes_without: Vec<Change>,
 }
 
-/// A known bug.
+/// A bug that findings are compared with, from a page of a book or from a list.
 #[derive(Clone, Debug)]
 pub struct Bug {
-    /// Its name.
+    /// The id of its page, or its name in the list, unique in the file.
     pub name: String,
     /// Where it is tracked.
     pub link: String,

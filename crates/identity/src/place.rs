@@ -50,11 +50,11 @@ const RUNTIME: [&str; 12] = [
 /// A frame of a crash's stack, the innermost first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Of the worker.
+    /// In the worker's own program: tangle, and what is linked with it.
     Worker,
     /// In code that a driver generated.
     Generated,
-    /// In a library.
+    /// In a shared library: the driver's, or one that it uses.
     Library {
         /// Its path or name.
         path: &'a str,

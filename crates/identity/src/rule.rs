@@ -19,16 +19,16 @@ use crate::quotation::*;
 use crate::signature::{Kind, Signature};
 use crate::trace::{AfterLoop, after_loop};
 
-/// One rule.
+/// A rule that an expectation follows from, as a report gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Its numbers in docs/rules.md; none for what a device or a compiler owes to every program.
     pub numbers: Vec<RuleNumber>,
-    /// Document and section.
+    /// Document and section; in tangle's own words where no text is quoted.
     pub source: &'static str,
     /// What it says there, word for word; empty if it is paraphrased.
     pub quote: String,
-    /// Why it applies.
+    /// Why the rule applies to this finding, in a sentence.
     pub because: String,
 }
 

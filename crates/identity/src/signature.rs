@@ -33,7 +33,7 @@ pub enum Kind {
     Hang,
     /// `VK_ERROR_DEVICE_LOST`
     DeviceLost,
-    /// Another Vulkan error.
+    /// Another error code that a Vulkan function returned.
     VulkanError,
     /// An error of OpenGL or EGL.
     #[serde(rename = "opengl_error")]
@@ -52,7 +52,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
+    /// Every kind, in the order of declaration.
     pub const ALL: [Kind; 13] = [
         Kind::Value,
         Kind::Path,
@@ -116,7 +116,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Wire", into = "Wire")]
 pub struct Signature {
-    /// What kind.
+    /// What went wrong; `detail` is of the variant that belongs to it.
     pub kind: Kind,
     /// What distinguishes bugs of one kind.
     pub detail: Detail,
@@ -128,16 +128,16 @@ pub struct Signature {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
-    /// A wrong value.
+    /// Of [`Kind::Value`]: a lane logged a wrong value at the right place.
     Value {
-        /// What has it.
+        /// What the first wrong word of the site shows.
         what: Shown,
         /// How it is wrong.
         how: How,
         /// Where and under which rules.
         at: Circumstances,
     },
-    /// A wrong path.
+    /// Of [`Kind::Path`]: a lane took a wrong path.
     Path {
         /// How it is wrong.
         how: Strayed,
@@ -146,11 +146,11 @@ pub enum Detail {
     },
     /// A broken rule of the lane map.
     LaneMap(MapRule),
-    /// A crash.
+    /// Of [`Kind::Crash`]: how the process ended, while doing what, and where.
     Crash(Crash),
-    /// A time-out.
+    /// Of [`Kind::Hang`]: what the worker was doing when its time was over.
     Hang(Doing),
-    /// A lost device.
+    /// Of [`Kind::DeviceLost`]: the step that returned the error.
     DeviceLost(Doing),
     /// Another error of the driver.
     Driver(DriverError),
@@ -180,7 +180,7 @@ pub enum Shown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// It is another.
+    /// It is another value, of which nothing more is known.
     Other,
     /// A ballot lacks lanes.
     MissingLanes,
@@ -200,9 +200,9 @@ pub enum How {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strayed {
-    /// Lanes end early.
+    /// Every lane that is missing logged nothing more.
     Early,
-    /// Lanes go elsewhere.
+    /// Some lane that is missing logged another site in its place.
     Elsewhere,
     /// Lanes go on after their end.
     GoOn,
@@ -214,7 +214,7 @@ pub struct Circumstances {
     /// The control flow around the log site; `None` after the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Surroundings>,
-    /// The tier.
+    /// The tier of the case: which reconvergence the shader asks for.
     pub tier: Tier,
     /// Who made the module: another stage may be to blame.
     #[serde(default, skip_serializing_if = "Made::is_front_end")]
@@ -232,17 +232,17 @@ fn is_hard(severity: &Severity) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Surroundings {
-    /// None, in `main`.
+    /// No construct: at the top of `main`.
     StraightCode,
     /// None, in a function that is called.
     Function,
     /// The first arm of an `if`.
     Then,
-    /// The second one.
+    /// The second arm of an `if`.
     Else,
-    /// A loop.
+    /// The body of a loop.
     Loop,
-    /// A switch.
+    /// An arm of a switch.
     Switch,
     /// Any, with a loop before the site in the same block.
     AfterLoop,
@@ -254,14 +254,14 @@ pub enum Surroundings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Made {
-    /// The front end.
+    /// The front end, without an optimiser behind it.
     #[default]
     FrontEnd,
     /// The front end, in a pipeline with `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`.
     DriverUnoptimised,
-    /// `spirv-opt -O`.
+    /// `spirv-opt -O`, behind the front end.
     Performance,
-    /// `spirv-opt -Os`.
+    /// `spirv-opt -Os`, behind the front end.
     Size,
     /// Some passes of `spirv-opt`.
     Passes,

@@ -45,7 +45,7 @@ pub enum Skeleton {
         /// Less common constructs and types that take part.
         with: BTreeSet<Extra>,
     },
-    /// Anything else.
+    /// No value is used after the loop that computes it: the statements themselves.
     Shape {
         /// The statements of `main`.
         parts: Vec<Part>,
@@ -80,29 +80,29 @@ pub enum Part {
     Uses(Uses),
     /// A log of nothing that matters.
     Log,
-    /// `if`
+    /// `if`, with or without `else`.
     If {
-        /// Of the condition.
+        /// What matters of the condition.
         cond: Uses,
-        /// The first arm.
+        /// What matters of the statements of the first arm.
         then: Vec<Part>,
-        /// The second one.
+        /// What matters of those of the second one; empty without `else`, too.
         otherwise: Vec<Part>,
     },
-    /// `switch`
+    /// `switch`, whatever the values of its labels.
     Switch {
-        /// Of the selector.
+        /// What matters of the selector.
         selector: Uses,
-        /// The arms.
+        /// In the program's order.
         arms: Vec<Arm>,
     },
-    /// Any loop.
+    /// A loop; of its form only what `kind` says matters.
     Loop {
         /// How its end is tested.
         kind: Repeat,
         /// Condition, bound and update.
         test: Vec<Part>,
-        /// The body.
+        /// What matters of the statements of its body.
         body: Vec<Part>,
     },
     /// `break`
@@ -111,28 +111,28 @@ pub enum Part {
     Continue,
     /// `return`, of a value
     Return(Uses),
-    /// A call.
+    /// A call, with the function's statements in its place.
     Call {
         /// Of the arguments that go in.
         args: Uses,
-        /// The function.
+        /// What matters of the statements of the function.
         body: Vec<Part>,
     },
     /// A subgroup barrier; which, where operations have names.
     SubgroupBarrier(Option<SubgroupOp>),
     /// A control or memory barrier.
     Sync(Sync),
-    /// An assumption.
+    /// `assumeEXT`.
     Assume,
     /// A fragment is given up.
     Discard(Discard),
     /// A store of a value to memory.
     Store(Uses),
-    /// An atomic.
+    /// An atomic operation on an array.
     Atomic {
         /// Which, where operations have names.
         op: Option<AtomicOp>,
-        /// Of the operands.
+        /// What matters of index, operand and comparator.
         operands: Uses,
     },
 }
@@ -142,7 +142,7 @@ pub enum Part {
 pub struct Arm {
     /// True if it has the default label.
     pub default: bool,
-    /// Its statements.
+    /// What matters of its statements.
     pub body: Vec<Part>,
 }
 
@@ -167,7 +167,7 @@ pub type Uses = BTreeSet<Use>;
 pub enum Use {
     /// A value that was assigned, or loaded, in a loop that has ended.
     AfterLoop,
-    /// An operation, whichever.
+    /// An operation whose name and kind say nothing: it stands beside loops, switches or calls.
     AnyOperation,
     /// An operation of this kind.
     Operation(Category),
@@ -181,9 +181,9 @@ pub enum Use {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operand {
-    /// Any vector.
+    /// A vector of whatever components and width.
     Vector,
-    /// A scalar.
+    /// A scalar of this type.
     Scalar(Type),
 }
 

@@ -19,7 +19,7 @@ use tangle_program::variant::{FrontEnd, Variant};
 
 use crate::signature::Kind;
 
-/// A stage.
+/// Which stage changed the meaning of a program on its way to the device, or why none is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -31,7 +31,7 @@ pub enum Stage {
     Optimiser,
     /// From the tree to SPIR-V: tangle's own printer.
     Printer,
-    /// The device's driver.
+    /// The device's driver: from SPIR-V, or from GLSL where it compiles that itself, to results.
     Driver,
     /// A WebGPU runtime, with its own compiler, or the driver beneath it.
     Runtime,
@@ -59,7 +59,7 @@ impl fmt::Display for Stage {
 /// The result of one variant on one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Whether it failed.
+    /// Whether the variant failed on the device.
     pub outcome: Outcome,
     /// In words: the signature, `pass`, or why it did not run.
     pub text: String,
@@ -68,13 +68,13 @@ pub struct Cell {
     pub detail: String,
 }
 
-/// Whether it failed.
+/// Whether a variant failed on a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It did what it had to.
     Passes,
-    /// It did not.
+    /// It gave a wrong result, or none.
     Fails {
         /// The kind of failure.
         kind: Kind,
@@ -86,10 +86,10 @@ pub enum Outcome {
     NotRun,
 }
 
-/// A device.
+/// A device: a column of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its name.
+    /// The unique name of the device.
     pub device: String,
     /// The name of its driver, the same for all its versions; of a WebGPU runtime, that of the driver beneath.
     pub driver: String,
@@ -105,7 +105,7 @@ pub struct Column {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Made {
-    /// As this variant.
+    /// As this variant, with nothing else changed.
     Variant(Variant),
     /// As the case's own variant, with no other site than this one logged: stores keep compilers from what they would do without.
     OneSite(u32),
@@ -139,7 +139,7 @@ pub struct VariantRow {
 /// The same program as every variant on every device (`variants.json` in a finding's folder).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
-    /// The devices.
+    /// The devices that the variants were run on.
     pub columns: Vec<Column>,
     /// The variants; the case's own comes first.
     pub rows: Vec<VariantRow>,
@@ -153,16 +153,16 @@ pub struct Table {
 pub struct Proof {
     /// The device: the modules are executed with the lane map that it showed.
     pub device: String,
-    /// Who changed it.
+    /// The first stage whose module has another meaning than what went into it, and why.
     pub blame: Blame,
 }
 
 /// Who is to blame, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blame {
-    /// The stage.
+    /// The stage that changed the meaning, or why none is named.
     pub stage: Stage,
-    /// Why, in words.
+    /// The evidence, in a sentence.
     pub because: String,
 }
 

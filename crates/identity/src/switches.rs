@@ -13,7 +13,7 @@ use tangle_program::variant::Variant;
 /// A debug switch of a driver: an environment variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
+    /// The name of the environment variable, which the worker is started with.
     pub name: String,
     /// What it is set to.
     pub value: String,
@@ -196,7 +196,7 @@ const SINGLE_NAMED: usize = 6;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Switches {
-    /// The device.
+    /// The unique name of the device on which the switches were tried.
     pub device: String,
     /// Vulkan's `driverName`.
     #[serde(default, skip_serializing_if = "String::is_empty")]

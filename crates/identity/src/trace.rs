@@ -37,7 +37,7 @@ pub struct AfterLoop {
     pub variable: String,
     /// True if it is no variable but an input, which every lane loads at its own index.
     pub is_input: bool,
-    /// Its type.
+    /// Its type: what its words are shown as.
     pub scalar: Scalar,
     /// The line of the loop's head.
     pub line: usize,

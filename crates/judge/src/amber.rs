@@ -13,7 +13,7 @@ use crate::data::{ItemType, Layout};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct ScriptError {
-    /// Counted from 1.
+    /// The line of the script, from 1.
     pub line: usize,
     /// What is wrong, or not supported.
     pub problem: String,
@@ -24,18 +24,18 @@ pub struct ScriptError {
 pub enum Language {
     /// GLSL, a compute shader.
     Glsl,
-    /// SPIR-V assembly.
+    /// SPIR-V assembly, as `spirv-as` reads it.
     Assembly,
 }
 
 /// A shader of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shader {
-    /// Its language.
+    /// The language of its text.
     pub language: Language,
     /// What it asks for with `TARGET_ENV`, as `spv1.3` or `vulkan1.1`, or what the script's device extensions give; empty for the default.
     pub target: String,
-    /// The text.
+    /// The text between `SHADER` and `END`.
     pub source: String,
     /// Line of the script on which the text begins.
     pub line: usize,
@@ -46,16 +46,16 @@ pub struct Shader {
 pub struct Buffer {
     /// Type of the items.
     pub ty: ItemType,
-    /// How they lie.
+    /// The alignment of its items, by `LAYOUT`.
     pub layout: Layout,
-    /// Contents at first.
+    /// What it holds before the first command.
     pub bytes: Vec<u8>,
 }
 
 /// What a buffer is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// A descriptor.
+    /// A descriptor of the pipeline.
     Descriptor {
         /// `DescriptorSet`.
         set: u32,
@@ -64,11 +64,11 @@ pub enum Slot {
         /// Element of an array of descriptors.
         element: u32,
     },
-    /// The push constants.
+    /// The push constants, from offset 0.
     Push,
 }
 
-/// A compute pipeline.
+/// A compute pipeline: a shader, and what is bound to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pipeline {
     /// Name of the shader.
@@ -86,30 +86,30 @@ pub struct Pipeline {
 /// How a value has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// `EQ`
+    /// `EQ`: the value itself, or one that is near enough ([`Tolerance`]).
     Equal,
-    /// `NE`
+    /// `NE`: another value.
     NotEqual,
-    /// `LT`
+    /// `LT`: less than the value.
     Less,
-    /// `LE`
+    /// `LE`: the value or less.
     LessOrEqual,
-    /// `GT`
+    /// `GT`: more than the value.
     Greater,
-    /// `GE`
+    /// `GE`: the value or more.
     GreaterOrEqual,
 }
 
 /// A distance that a value may have from the expected one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// The number.
+    /// The largest distance, as a number or in percent.
     pub amount: f64,
     /// True if it is a percentage of the expected value.
     pub is_percent: bool,
 }
 
-/// One command.
+/// A command of the script, executed in its order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// `RUN pipeline x y z`
@@ -140,14 +140,14 @@ pub enum Command {
     Repeat(u32, Vec<(usize, Command)>),
 }
 
-/// A script.
+/// A script, as far as it is about compute shaders.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
     /// Compute shaders by name.
     pub shaders: BTreeMap<String, Shader>,
-    /// Buffers by name.
+    /// Buffers, by the names that commands use.
     pub buffers: BTreeMap<String, Buffer>,
-    /// Pipelines by name.
+    /// Compute pipelines, by the names that commands use.
     pub pipelines: BTreeMap<String, Pipeline>,
     /// Commands in their order, each with its line.
     pub commands: Vec<(usize, Command)>,

@@ -153,7 +153,7 @@ impl Bound {
         self.launch.addresses = addresses;
     }
 
-    /// The launch.
+    /// The launch that a device gets, with all that is bound.
     pub fn launch(&self) -> &Launch {
         &self.launch
     }
@@ -230,7 +230,7 @@ impl Part {
     }
 }
 
-/// Whole words.
+/// The contents as whole words: zeros fill the last one up.
 fn contents(mut bytes: Vec<u8>) -> Init {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     Init::Data(words::from_bytes(&bytes))

@@ -31,7 +31,7 @@ pub enum Difference {
     Buffers,
 }
 
-/// What was compared.
+/// How many words were compared, and how many could not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Words that both determine.

@@ -28,15 +28,15 @@ pub enum ContentsError {
     /// The text is not of this form.
     #[error("'{0}' is no contents of a buffer: FILE, zeros:BYTES, ramp:WORDS or random:SEED:BYTES")]
     Form(String),
-    /// More than [`MAX_BYTES`].
+    /// A buffer of so many bytes, more than [`MAX_BYTES`].
     #[error("a buffer of {0} bytes is larger than {MAX_BYTES}")]
     Size(u64),
     /// The file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     File {
-        /// The file.
+        /// The file that was named.
         path: PathBuf,
-        /// The reason.
+        /// Why the system does not give it.
         error: std::io::Error,
     },
 }

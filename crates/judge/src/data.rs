@@ -2,12 +2,12 @@
 
 use tangle_program::float::{half_bits, half_value};
 
-/// A scalar type.
+/// The type of one value in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
     /// Two's complement of this many bits: 8, 16, 32 or 64.
     Int(u32),
-    /// The same, unsigned.
+    /// Without a sign, of this many bits: 8, 16, 32 or 64.
     Uint(u32),
     /// IEEE 754 of this many bits: 16, 32 or 64.
     Float(u32),
@@ -42,7 +42,7 @@ impl Scalar {
         }
     }
 
-    /// By AmberScript's name.
+    /// The type that AmberScript calls so; `None` if there is none.
     fn parse(name: &str) -> Option<Scalar> {
         Some(match name {
             "int8" => Scalar::Int(8),

@@ -33,31 +33,31 @@ use crate::run::{Inputs, dispatch};
 use crate::steps::Steps;
 pub use crate::steps::Word;
 
-/// What executes modules.
+/// What executes the modules that are judged.
 pub enum Device {
-    /// A Vulkan device.
+    /// A Vulkan device: a driver in a worker of its own.
     Vulkan(Box<tangle_runner::Device>),
     /// The interpreter with a fault, to see that it is found.
     Interpreter {
-        /// Its name.
+        /// Its name, as reports have it.
         name: String,
-        /// Its subgroup size.
+        /// Lanes of its subgroups.
         subgroup_size: u32,
         /// What is wrong with it.
         fault: Option<Planted>,
     },
 }
 
-/// What was compared.
+/// What was compared of what a device left in buffers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
     /// Words that are determined.
     pub words: u64,
     /// Words that are open.
     pub open: u64,
-    /// Those that differ.
+    /// Determined words in which the device left another value.
     pub different: u64,
-    /// The first ones.
+    /// The first words that differ, in the order of buffers and offsets; not all of them.
     pub first: Vec<Word>,
     /// The first wrong step, in words: of all words that differ, the store that is executed first among those that leave their values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +114,7 @@ struct Left {
 }
 
 impl Device {
-    /// Its name.
+    /// Its name, as reports have it.
     pub fn name(&self) -> &str {
         match self {
             Device::Vulkan(device) => &device.info().name,
@@ -447,7 +447,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// Without a difference.
+/// The result of a comparison without a difference: right if any word was determined.
 fn agreed(compared: Compared) -> Made {
     if compared.words > 0 { Made::Right(compared) } else { Made::Vacuous(compared) }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tangle_files::module::instructions;
 
-/// Opcodes (§3.52).
+/// Opcodes (SPIR-V 1.6 §3.52).
 pub(crate) mod op {
     use rspirv::spirv::Op;
 
@@ -66,7 +66,7 @@ pub(crate) mod op {
     pub const EXECUTION_MODE_ID: u32 = Op::ExecutionModeId as u32;
 }
 
-/// Decorations (§3.20).
+/// Decorations (SPIR-V 1.6 §3.20).
 mod decoration {
     use rspirv::spirv::Decoration;
 
@@ -78,7 +78,7 @@ mod decoration {
     pub const OFFSET: u32 = Decoration::Offset as u32;
 }
 
-/// Built-in variables (§3.21).
+/// Built-in variables (SPIR-V 1.6 §3.21).
 mod built_in {
     use rspirv::spirv::BuiltIn;
 
@@ -91,11 +91,11 @@ mod built_in {
     pub const SUBGROUP_LOCAL_INVOCATION_ID: u32 = BuiltIn::SubgroupLocalInvocationId as u32;
 }
 
-/// Execution model (§3.3).
+/// The execution model GLCompute (SPIR-V 1.6 §3.3).
 const GL_COMPUTE: u32 = 5;
-/// Capability (§3.31).
+/// The capability GroupNonUniform (SPIR-V 1.6 §3.31).
 const GROUP_NON_UNIFORM: u32 = 61;
-/// Storage classes (§3.7).
+/// The storage classes Input and StorageBuffer (SPIR-V 1.6 §3.7).
 const INPUT: u32 = 1;
 const STORAGE_BUFFER: u32 = 12;
 /// The first version with subgroup operations and this storage class in the core, and the first whose entry points name all variables.

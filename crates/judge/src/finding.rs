@@ -46,7 +46,7 @@ pub struct Finding {
     pub about: Value,
     /// What it made of the module.
     pub made: Made,
-    /// The module.
+    /// The words of the module that was judged.
     pub words: Vec<u32>,
     /// What it was run with.
     pub inputs: Inputs,
@@ -55,11 +55,11 @@ pub struct Finding {
 /// A file of a finding's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedFile {
-    /// Its name.
+    /// The name of the file in the folder.
     pub name: String,
     /// What it is, in words.
     pub what: String,
-    /// What it holds.
+    /// Its bytes.
     pub contents: Vec<u8>,
 }
 

@@ -20,7 +20,7 @@ pub enum Result {
     Open(String),
 }
 
-/// One `EXPECT`.
+/// One `EXPECT`, with what became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
     /// Line in the script.
@@ -48,7 +48,7 @@ pub enum RunError {
     Undefined {
         /// Line of the `RUN`.
         line: usize,
-        /// Which, and where.
+        /// The rule, the instruction and the invocations, in words.
         what: String,
     },
     /// A run reads what an earlier one left open.
@@ -56,7 +56,7 @@ pub enum RunError {
     Open {
         /// Line of the `RUN`.
         line: usize,
-        /// The buffer.
+        /// The name of the buffer.
         buffer: String,
         /// Why it is open.
         reason: String,

@@ -35,7 +35,7 @@ pub enum SourceError {
     /// The script cannot be run.
     #[error("{}, {error}", path.display())]
     Script {
-        /// The file.
+        /// The file of the script.
         path: PathBuf,
         /// What is wrong with it.
         error: ScriptError,

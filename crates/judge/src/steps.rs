@@ -50,7 +50,7 @@ impl Word {
         }
     }
 
-    /// Where it is.
+    /// Where the word is: object, byte offset, and texel of an image.
     pub fn place(&self) -> String {
         let mut place = format!("{}, byte {}", self.object(), self.offset);
         if let Some([x, y, z]) = self.texel {

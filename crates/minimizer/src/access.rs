@@ -41,7 +41,7 @@ pub fn edit_block(program: &mut Program, number: usize, edit: impl FnOnce(&mut B
 /// Where a statement stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StmtAt {
-    /// Its function.
+    /// The function that it stands in, by number.
     pub function: FunctionId,
     /// The number of its block.
     pub block: usize,
@@ -123,13 +123,13 @@ pub fn each_expr_mut(program: &mut Program, visit: &mut dyn FnMut(FunctionId, &m
 pub struct ExprAt<'a> {
     /// Where its statement is.
     pub place: StmtAt,
-    /// The statement.
+    /// That statement.
     pub stmt: &'a Stmt,
     /// Which of the statement's direct expressions it is or is a part of.
     pub root: usize,
     /// Its number in that expression, which itself is number 0; parents before operands.
     pub number: usize,
-    /// The expression.
+    /// The expression itself.
     pub expr: &'a Expr,
 }
 

@@ -48,7 +48,7 @@ pub enum Check {
 pub struct Progress<'a> {
     /// The smallest case so far that fails.
     pub best: &'a Case,
-    /// Its size.
+    /// The size of `best`.
     pub size: Size,
     /// The pass that runs.
     pub pass: &'static str,
@@ -60,7 +60,7 @@ pub struct Progress<'a> {
     pub improved: bool,
 }
 
-/// The result.
+/// What the minimiser ends with.
 #[derive(Clone, Debug)]
 pub struct Minimized {
     /// The smallest case found that fails.

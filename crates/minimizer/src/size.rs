@@ -17,7 +17,7 @@ use crate::access::reads;
 pub struct Size {
     /// Statements, functions, parameters and locals, by weight.
     pub code: u64,
-    /// Expressions, by weight.
+    /// Expressions, each by how much there is to it.
     pub exprs: u64,
     /// Invocations of the dispatch.
     pub lanes: u64,

@@ -17,7 +17,7 @@ impl Dice {
         self.0.random_range(0..n.max(1))
     }
 
-    /// Any word.
+    /// Any word, all equally likely.
     pub fn word(&mut self) -> u32 {
         self.0.random()
     }

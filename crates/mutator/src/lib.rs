@@ -36,7 +36,7 @@ pub use dice::Dice;
 pub struct Mutator {
     /// Its name, for tables.
     pub name: &'static str,
-    /// What it does.
+    /// What it does to a case, for tables.
     pub about: &'static str,
     /// How often it is drawn.
     pub weight: u32,
@@ -44,7 +44,7 @@ pub struct Mutator {
     edit: fn(&mut Case, &mut Dice) -> Option<()>,
 }
 
-/// Every mutator.
+/// Every mutator, drawn by weight.
 pub const TABLE: &[Mutator] = &[
     Mutator { name: "wrap", about: "put control flow around statements", weight: 4, edit: control::wrap },
     Mutator { name: "jump", about: "a break, continue or return for some lanes", weight: 3, edit: control::jump },

@@ -32,9 +32,9 @@ pub struct Case {
     /// How its module is made and compiled; all variants mean the same.
     #[serde(default, skip_serializing_if = "Variant::is_unoptimised")]
     pub variant: Variant,
-    /// What it reads.
+    /// What invocations read, in buffers and constants: a program runs with several, each a case.
     pub data: Data,
-    /// What it does.
+    /// What invocations do, in functions and statements.
     pub program: Program,
 }
 
@@ -48,10 +48,10 @@ pub struct Origin {
     /// Which other data the generator made for the program of the seed; none for the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<u32>,
-    /// The generator's profile.
+    /// The name of the generator's profile: what it was to write more of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// The generator's version.
+    /// The version of the generator: of another one the seed may give another case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<String>,
     /// The bytes that the generator made it from, in hexadecimal; gone once it is changed.
@@ -110,7 +110,7 @@ pub struct Data {
     /// What the resources of every array of descriptors hold, a word each ([`crate::resource`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<u32>,
-    /// Specialisation constants.
+    /// Specialisation constants, with the values that the pipeline gives them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constants: Vec<SpecConstant>,
     /// Flat inputs of fragment shaders: for each a word of every triangle, over and over again where there are fewer words.

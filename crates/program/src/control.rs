@@ -38,10 +38,10 @@ pub enum LoopControl {
     #[default]
     #[serde(rename = "None", alias = "unspecified")]
     Unspecified,
-    /// `[[unroll]]`
+    /// `[[unroll]]`: copies of the body instead of the loop.
     #[serde(alias = "unroll")]
     Unroll,
-    /// `[[dont_unroll]]`
+    /// `[[dont_unroll]]`: the loop as it is written.
     #[serde(alias = "dont_unroll")]
     DontUnroll,
 }

@@ -30,7 +30,7 @@ pub struct EntryPoint {
     pub spirv: SpirvVersion,
 }
 
-/// A shader stage.
+/// A shader stage: an execution model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -54,7 +54,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage.
+    /// Every stage, in the order of declaration.
     pub const ALL: [Stage; 8] = [
         Stage::Compute,
         Stage::Task,
@@ -208,7 +208,7 @@ fn is_one(count: &u32) -> bool {
 /// "Each invocation has the same layer and sample indices." (Vulkan, Quad; docs/rules.md, rule H2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// The triangle.
+    /// Index of the triangle in [`Draw::triangles`].
     pub triangle: u32,
     /// The layer that it is drawn into.
     pub layer: u32,
@@ -397,7 +397,7 @@ pub enum DerivativeGroup {
 }
 
 impl DerivativeGroup {
-    /// Every form.
+    /// Every form, squares first.
     pub const ALL: [DerivativeGroup; 2] = [DerivativeGroup::Quads, DerivativeGroup::Linear];
 
     /// Its name in reports.
@@ -422,7 +422,7 @@ impl Workgroups {
     /// Words of the payload of a task shader that emits the workgroups of a mesh shader.
     pub const PAYLOAD_WORDS: u32 = 64;
 
-    /// One invocation.
+    /// One workgroup of one invocation.
     pub(crate) const SINGLE: Workgroups = Workgroups {
         size: [1; 3],
         count: [1; 3],
@@ -674,9 +674,9 @@ pub enum SubgroupSize {
     /// Nothing: the device's default size, or any with SPIR-V 1.6.
     #[default]
     Default,
-    /// `VK_PIPELINE_SHADER_STAGE_CREATE_ALLOW_VARYING_SUBGROUP_SIZE_BIT`
+    /// `VK_PIPELINE_SHADER_STAGE_CREATE_ALLOW_VARYING_SUBGROUP_SIZE_BIT`: any of the device's range.
     Varying,
-    /// `VkPipelineShaderStageRequiredSubgroupSizeCreateInfo`
+    /// `VkPipelineShaderStageRequiredSubgroupSizeCreateInfo`: this size, in lanes.
     Required(u32),
 }
 

@@ -37,9 +37,9 @@ pub const fn neighbour(index: u32, lane: u32, helper: bool) -> u32 {
 pub const ITEM_MAP_WORDS: usize = 8;
 /// Words of a record of each kind in its buffer ([`map_buffer`](crate::map_buffer)).
 pub const PACKED_MAP_WORDS: usize = 5;
-/// See [`PACKED_MAP_WORDS`].
+/// The same of a fragment shader ([`PACKED_MAP_WORDS`]).
 pub const PACKED_FRAGMENT_MAP_WORDS: usize = 9;
-/// See [`PACKED_MAP_WORDS`].
+/// The same of a stage before rasterisation ([`PACKED_MAP_WORDS`]).
 pub const PACKED_ITEM_MAP_WORDS: usize = 4;
 /// Storage buffer of the corners of what is drawn ([`Case::vertices`](crate::case::Case::vertices)).
 pub const CORNERS: u32 = 5;

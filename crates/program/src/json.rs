@@ -25,9 +25,9 @@ pub enum JsonError {
         path: String,
         /// Line of the text, from 1.
         line: usize,
-        /// Column, from 1.
+        /// Column of that line, from 1.
         column: usize,
-        /// What is wrong.
+        /// What is wrong there, as `serde_json` says it.
         message: String,
     },
     /// The text has no format number.
@@ -44,7 +44,7 @@ pub enum JsonError {
     TooDeep {
         /// Line of the bracket, from 1.
         line: usize,
-        /// Column, from 1.
+        /// Column of that line, from 1.
         column: usize,
     },
 }

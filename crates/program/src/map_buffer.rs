@@ -43,7 +43,7 @@ const fn half(number: u32) -> u32 {
     }
 }
 
-/// What [`halves`] had.
+/// The two numbers of [`halves`], low half first.
 fn whole(word: u32) -> [u32; 2] {
     [word & HALF, word >> 16].map(|half| if half == HALF { NOT_OBSERVED } else { half })
 }

@@ -24,7 +24,7 @@ pub const FILL_INDEX: &str = "slot";
 /// Where an array lies (SPIR-V 1.6 §3.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StorageClass {
-    /// `shared`.
+    /// `shared`: memory of a workgroup.
     #[default]
     #[serde(alias = "workgroup")]
     Workgroup,
@@ -37,12 +37,12 @@ pub enum StorageClass {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shared {
-    /// GLSL identifier.
+    /// GLSL identifier, unique among the arrays.
     pub name: String,
     /// Element type: an integer. Atomics are on 32 or 64 bits.
     #[serde(rename = "type")]
     pub scalar: Scalar,
-    /// Number of elements.
+    /// Number of elements of each workgroup's array.
     pub len: u32,
     /// What they hold at first: these bits, widened with zeros.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -50,7 +50,7 @@ pub struct Shared {
     /// How many elements belong to each invocation, beside each other: those from its number times this on.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub parts: u32,
-    /// Where it lies.
+    /// In shared memory or in a buffer.
     #[serde(default, skip_serializing_if = "StorageClass::is_workgroup")]
     pub storage: StorageClass,
 }
@@ -80,7 +80,7 @@ impl Shared {
         Type::scalar(self.scalar)
     }
 
-    /// Size in bytes.
+    /// Size in bytes of one workgroup's array.
     pub fn bytes(&self) -> u64 {
         u64::from(self.len) * u64::from(self.scalar.size() / 8)
     }
@@ -124,7 +124,7 @@ pub enum AtomicOp {
 }
 
 impl AtomicOp {
-    /// Every function.
+    /// Every function, in the order of declaration.
     pub const ALL: [AtomicOp; 8] = [
         AtomicOp::Add,
         AtomicOp::Min,
@@ -166,22 +166,22 @@ pub enum Sync {
     /// stands between two `memoryBarrierBuffer();`, since alone it orders shared memory only (GLSL 4.60 §8.16).
     #[serde(rename = "ControlBarrier", alias = "barrier")]
     Barrier,
-    /// `memoryBarrier();`
+    /// `memoryBarrier();`: accesses to all memory, for the device.
     #[serde(rename = "MemoryBarrier Device", alias = "memory")]
     Memory,
-    /// `memoryBarrierShared();`
+    /// `memoryBarrierShared();`: accesses to shared memory.
     #[serde(rename = "MemoryBarrier Device WorkgroupMemory", alias = "memory_shared")]
     MemoryShared,
-    /// `memoryBarrierBuffer();`
+    /// `memoryBarrierBuffer();`: accesses to buffers, for the device.
     #[serde(rename = "MemoryBarrier Device UniformMemory", alias = "memory_buffer")]
     MemoryBuffer,
-    /// `groupMemoryBarrier();`
+    /// `groupMemoryBarrier();`: accesses to all memory, for the workgroup.
     #[serde(rename = "MemoryBarrier Workgroup", alias = "group_memory")]
     GroupMemory,
 }
 
 impl Sync {
-    /// Every statement.
+    /// Every one of these statements, `barrier()` first.
     pub const ALL: [Sync; 5] = [Sync::Barrier, Sync::Memory, Sync::MemoryShared, Sync::MemoryBuffer, Sync::GroupMemory];
 }
 

@@ -34,7 +34,7 @@ macro_rules! operators {
             /// Every one, in the order of the rows.
             pub const ALL: [$Op; [$($name),+].len()] = [$($Op::$op),+];
 
-            /// Its row.
+            /// Its row: types and meaning.
             pub const fn info(self) -> &'static $Info {
                 static ROWS: &[$Info] = &[$($Info { name: $name, ..$row }),+];
                 &ROWS[self as usize]
@@ -89,9 +89,9 @@ impl Operand {
 /// The row of a unary operator. It gives what it takes.
 #[derive(Clone, Copy, Debug)]
 pub struct UnaryInfo {
-    /// The name.
+    /// The name in JSON: that of the SPIR-V instruction without the kind of its operands.
     pub name: &'static str,
-    /// What it takes.
+    /// The scalar type of the operand, and so of the result.
     pub takes: Operand,
     /// What it computes for bool and integers.
     bits: fn(Scalar, u64) -> u64,
@@ -102,7 +102,7 @@ pub struct UnaryInfo {
 const UNARY: UnaryInfo = UnaryInfo { name: "", takes: Operand::Number, bits: |_, x| x, floats: |x| x };
 
 operators! {
-    /// A unary operator.
+    /// A unary operator, on each component.
     UnaryOp(UnaryInfo) {
         /// `-x`, wrapping on integers.
         Neg = "Negate", "-": UnaryInfo { bits: |scalar, x| x.wrapping_neg() & scalar.bits(), floats: |x| -x, ..UNARY },
@@ -133,9 +133,9 @@ pub enum Kind {
 /// The row of a binary operator.
 #[derive(Clone, Copy, Debug)]
 pub struct BinaryInfo {
-    /// The name.
+    /// The name in JSON: that of the SPIR-V instruction without the kind of its operands.
     pub name: &'static str,
-    /// Operands and result.
+    /// Types of operands and result.
     pub kind: Kind,
     /// What it computes for columns of bools and integers.
     columns: Columns,
@@ -187,7 +187,7 @@ const BINARY: BinaryInfo = BinaryInfo {
     undefined: None,
 };
 
-/// Wrapping arithmetic.
+/// Wrapping arithmetic on integers, with the operator of `f64` for floats, whose results are exact.
 macro_rules! arithmetic {
     ($wrapping:ident, $op:tt) => {
         BinaryInfo {
@@ -231,7 +231,7 @@ macro_rules! comparison {
 const SHIFT: BinaryInfo = BinaryInfo { kind: Kind::Shift, undefined: Some(undefined_shift), ..BINARY };
 
 operators! {
-    /// A binary operator.
+    /// A binary operator, on each component.
     BinaryOp(BinaryInfo) {
         /// Wrapping addition.
         Add = "Add", "+": arithmetic!(wrapping_add, +),
@@ -313,7 +313,7 @@ pub enum Gives {
 /// The row of a built-in function, for a first operand of type `T`.
 #[derive(Clone, Copy, Debug)]
 pub struct IntrinsicInfo {
-    /// The name.
+    /// The name in JSON, after the instruction of SPIR-V or GLSL.std.450.
     pub name: &'static str,
     /// How many leading operands have type `T`.
     pub values: usize,
@@ -321,7 +321,7 @@ pub struct IntrinsicInfo {
     pub offsets: usize,
     /// How many bools follow, each with as many components as `T`.
     pub bools: usize,
-    /// The result.
+    /// Type of the result.
     pub gives: Gives,
     /// What `T` can be, or its components.
     pub takes: Operand,
@@ -482,7 +482,7 @@ operators! {
             undefined: |_, x| unless(field_fits(x[2], x[3])),
             ..WORD
         },
-        /// `bitfieldReverse(x)`
+        /// `bitfieldReverse(x)` of 32 bits.
         BitfieldReverse = "BitReverse", "bitfieldReverse":
             IntrinsicInfo { bits: |_, x| u64::from((x[0] as u32).reverse_bits()), ..WORD },
         /// `bitCount(x)`; gives int.

@@ -14,13 +14,13 @@ pub const MAX_RESOURCES: usize = 8;
 /// What the resources of an array are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ResourceClass {
-    /// `buffer` blocks.
+    /// `buffer` blocks: storage buffers.
     StorageBuffer,
-    /// `uniform` blocks.
+    /// `uniform` blocks: uniform buffers.
     UniformBuffer,
     /// `uimageBuffer`: storage texel buffers.
     StorageTexelBuffer,
-    /// `uimage2D`
+    /// `uimage2D`: storage images.
     StorageImage,
 }
 

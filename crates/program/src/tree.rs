@@ -46,7 +46,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The entry point.
+    /// The entry point: the last function; `None` of an empty program.
     pub fn main(&self) -> Option<&Function> {
         self.functions.last()
     }
@@ -67,13 +67,13 @@ impl Program {
     }
 }
 
-/// One function.
+/// A function of the shader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Function {
     /// GLSL identifier, unique among the functions.
     pub name: String,
-    /// Parameters; [`VarId`]s `0..params.len()`.
+    /// Parameters, in order; [`VarId`]s `0..params.len()`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub params: Vec<Param>,
     /// `None` for `void`. A function with a result ends with a `return`.
@@ -82,7 +82,7 @@ pub struct Function {
     /// Local variables; [`VarId`]s from `params.len()`. Each starts at zero (`false`) at every call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locals: Vec<Local>,
-    /// The statements.
+    /// What it does, from parameters and zeros on.
     pub body: Block,
 }
 
@@ -121,7 +121,7 @@ impl Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Copied in.
+    /// Copied in at the call; a variable of the function.
     In,
     /// Copied out at return; starts at zero inside the function (the printer writes that down).
     Out,
@@ -129,11 +129,11 @@ pub enum Direction {
     Inout,
 }
 
-/// A parameter.
+/// A parameter of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Param {
-    /// GLSL identifier.
+    /// GLSL identifier, unique among the function's variables.
     pub name: String,
     /// Which way values go.
     pub direction: Direction,
@@ -142,11 +142,11 @@ pub struct Param {
     pub ty: Type,
 }
 
-/// A local variable.
+/// A local variable: one of a function that is no parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Local {
-    /// GLSL identifier.
+    /// GLSL identifier, unique among the function's variables.
     pub name: String,
     /// The type of its values.
     #[serde(rename = "type")]
@@ -168,13 +168,13 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// A statement.
+/// A statement of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Stmt {
-    /// `var = value;`
+    /// `var = value;`: the whole variable.
     Assign {
-        /// The variable written.
+        /// The variable written, of the function.
         var: VarId,
         /// Its new value, of the variable's type.
         value: Expr,
@@ -182,7 +182,7 @@ pub enum Stmt {
     /// An observation point: appends the site and the values to the log of the invocation. A value is a scalar
     /// expression or a vector *variable*.
     Log {
-        /// The site's number.
+        /// The number that names it in logs.
         site: SiteId,
         /// What is observed; may be empty (the entry then only says that the lane came by).
         values: Vec<Expr>,
@@ -220,7 +220,7 @@ pub enum Stmt {
     Continue,
     /// `return;` or `return value;`. In `main` it ends the invocation.
     Return(Option<Expr>),
-    /// `dest = function(args);`
+    /// `dest = function(args);`, or without `dest =`.
     #[serde(rename = "function_call", alias = "call")]
     Call {
         /// Index of the callee, smaller than that of the caller.
@@ -237,7 +237,7 @@ pub enum Stmt {
     /// `var[index] = value;`: an element of an array, matrix or struct, or a component of a vector ([`Expr::Element`]). With more indices
     /// `var[index][inner] = value;`: an element of an element.
     SetElement {
-        /// The variable.
+        /// The variable of which an element is written.
         var: VarId,
         /// A uint in range; of a struct, a literal.
         index: Expr,
@@ -286,16 +286,16 @@ pub enum Discard {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Atomic {
-    /// Which function.
+    /// What it combines the old value with the operand by.
     pub op: AtomicOp,
-    /// The array.
+    /// The array, in shared memory or in a buffer.
     pub array: ArrayId,
     /// A uint in range.
     pub index: Expr,
     /// For `atomicCompSwap`: what the old value is compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Expr>,
-    /// The operand.
+    /// The operand, of the array's type; of `atomicCompSwap`, what is stored if the comparison holds.
     pub value: Expr,
     /// Where the old value goes, if it is used. It depends on the order of invocations, unless only one of them touches the
     /// element between two barriers.
@@ -309,7 +309,7 @@ pub struct Atomic {
 pub struct Arm {
     /// At least one label.
     pub labels: Vec<Label>,
-    /// The statements.
+    /// The statements; without a jump at their end, those of the next arm follow.
     pub body: Block,
 }
 
@@ -319,7 +319,7 @@ pub struct Arm {
 pub enum Label {
     /// `case n:`; in the range of the selector's type.
     Case(i64),
-    /// `default:`
+    /// `default:`, at most once in a switch.
     Default,
 }
 
@@ -345,7 +345,7 @@ pub struct Loop {
     /// The condition; `None` leaves only the bound. A forever loop has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<Test>,
-    /// The statements.
+    /// The statements of an iteration, without test and update.
     pub body: Block,
     /// What is asked for it.
     #[serde(default, skip_serializing_if = "LoopControl::is_unspecified")]
@@ -373,7 +373,7 @@ impl Loop {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoopKind {
-    /// A `for` loop.
+    /// A `for` loop: test and update are expressions of its head.
     For {
         /// First value of the counter.
         init: Expr,
@@ -402,7 +402,7 @@ pub struct Test {
     /// [`Stmt::Log`] and [`Stmt::Call`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Block,
-    /// A bool.
+    /// The condition itself, a bool.
     #[serde(rename = "condition", alias = "cond")]
     pub cond: Expr,
 }
@@ -423,10 +423,10 @@ pub enum Arg {
 pub enum Expr {
     /// `true` or `false`.
     Bool(bool),
-    /// An int literal.
+    /// An int literal, printed in decimal.
     #[serde(rename = "i32", alias = "int")]
     Int(i32),
-    /// A uint literal.
+    /// A uint literal, printed with `u`.
     #[serde(rename = "u32", alias = "uint")]
     Uint(u32),
     /// A literal of a floating-point type, in quarters: `{"float": ["f32", 7]}` is 1.75.
@@ -450,7 +450,7 @@ pub enum Expr {
     /// Specialisation constant `k`, a uint: [`crate::case::Data::constants`].
     #[serde(rename = "spec_constant", alias = "constant")]
     Constant(u32),
-    /// `op x`
+    /// `op x`, on each component.
     Unary(UnaryOp, Box<Expr>),
     /// `x op y`; `&&` and `||` evaluate the right operand only where needed.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
@@ -471,7 +471,7 @@ pub enum Expr {
     /// A subgroup operation with a result.
     #[serde(rename = "group_non_uniform", alias = "subgroup")]
     Subgroup(SubgroupCall),
-    /// `array[index]`
+    /// `array[index]` of an array of the workgroup.
     Load(Load),
     /// A word of a resource of an array of descriptors, a uint.
     Resource(Resource),
@@ -487,7 +487,7 @@ pub enum Expr {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubgroupCall {
-    /// Which one.
+    /// Which one; it has a result.
     #[serde(serialize_with = "crate::subgroup::serialize_spirv_name")]
     pub op: SubgroupOp,
     /// The operands, without the cluster size.
@@ -502,7 +502,7 @@ pub struct SubgroupCall {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
-    /// Which array.
+    /// The array of descriptors of this class; a shader has at most one of each class.
     pub class: ResourceClass,
     /// A uint below the number of resources.
     pub index: Box<Expr>,
@@ -516,7 +516,7 @@ pub struct Resource {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// The array.
+    /// The array, in shared memory or in a buffer.
     pub array: ArrayId,
     /// The type of its elements.
     #[serde(rename = "type")]
@@ -601,7 +601,7 @@ macro_rules! builtins {
             /// Every built-in of a compute shader.
             pub const ALL: [Builtin; [$($name),+].len()] = [$(Builtin::$compute),+];
 
-            /// Its type.
+            /// Its type: uint, uvec4 for masks, or bool.
             pub const fn ty(self) -> Type {
                 match self {
                     $(Builtin::$compute => $ty,)+
@@ -653,12 +653,12 @@ builtins! {
 }
 
 impl Expr {
-    /// `lhs op rhs`
+    /// `lhs op rhs`, without a check of types.
     pub fn binary(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr {
         Expr::Binary(op, Box::new(lhs), Box::new(rhs))
     }
 
-    /// `op arg`
+    /// `op arg`, without a check of types.
     pub fn unary(op: UnaryOp, arg: Expr) -> Expr {
         Expr::Unary(op, Box::new(arg))
     }
@@ -682,7 +682,7 @@ impl Expr {
         Expr::Vector(ty, ty.parts().map(|part| Expr::composite(part, scalar)).collect())
     }
 
-    /// `x[index]`
+    /// `x[index]` of a value: [`Expr::Element`].
     pub fn element(x: Expr, index: Expr) -> Expr {
         Expr::Element(Box::new(x), Box::new(index))
     }

@@ -18,7 +18,7 @@ pub enum ScalarKind {
     Bool,
     /// Two's complement, wrapping (GLSL 4.60 §4.1.3; SPIR-V's OpIAdd, OpISub and OpIMul take the low bits at every width).
     Signed,
-    /// Wrapping, too.
+    /// Without a sign; wrapping, too.
     Unsigned,
     /// IEEE 754. What floating-point values may be: `tangle_analysis::exact`.
     Float,
@@ -31,7 +31,7 @@ pub struct ScalarInfo {
     pub name: &'static str,
     /// The name in format 1.
     pub(crate) format_1: &'static str,
-    /// What it is.
+    /// How a lane holds it, and how it computes with it.
     pub kind: ScalarKind,
     /// Size in bits; 1 for bool.
     pub size: u32,
@@ -40,7 +40,7 @@ pub struct ScalarInfo {
 /// Declares the scalar types with their rows: bool, then the integers, then the floats.
 macro_rules! scalars {
     ($($(#[$doc:meta])* $scalar:ident = $name:literal, $format_1:literal: $kind:ident of $size:literal,)+) => {
-        /// A scalar type.
+        /// A scalar type: what a component of a value is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Scalar {
             $($(#[$doc])* #[serde(rename = $name, alias = $format_1)] $scalar,)+
@@ -50,7 +50,7 @@ macro_rules! scalars {
             /// Every scalar type, in the order tables print them.
             pub const ALL: [Scalar; [$($name),+].len()] = [$(Scalar::$scalar),+];
 
-            /// Its row.
+            /// Its row: names, kind and size.
             pub const fn info(self) -> ScalarInfo {
                 match self {
                     $(Scalar::$scalar => {
@@ -225,11 +225,11 @@ pub enum Shape {
 pub enum Kind {
     /// None: a scalar or vector.
     Single,
-    /// An array.
+    /// An array, of whatever elements.
     Array,
-    /// A matrix.
+    /// A matrix, of floats.
     Matrix,
-    /// A struct.
+    /// A struct, of whatever members.
     Struct,
 }
 
@@ -259,7 +259,7 @@ impl Type {
         Type::vector(scalar, 1)
     }
 
-    /// So many components.
+    /// A vector of so many components, 2 to 4; of 1 the scalar.
     pub const fn vector(scalar: Scalar, width: u8) -> Type {
         Type { scalar, width, shape: Shape::Single }
     }
@@ -299,7 +299,7 @@ impl Type {
         matches!(self.shape, Shape::Nested(_))
     }
 
-    /// What it is.
+    /// Which kind of aggregate it is, if any.
     pub const fn kind(self) -> Kind {
         match self.shape {
             Shape::Single => Kind::Single,

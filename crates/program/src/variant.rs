@@ -19,9 +19,9 @@ pub enum Variant {
     Unoptimised,
     /// `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT` on top of that.
     DriverUnoptimised,
-    /// `spirv-opt -O`
+    /// `spirv-opt -O`, on the front end's module.
     Performance,
-    /// `spirv-opt -Os`
+    /// `spirv-opt -Os`, on the front end's module.
     Size,
     /// `spirv-opt` with these passes, which are of [`PASSES`], in this order.
     Passes(Vec<&'static str>),
@@ -45,7 +45,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// Every language.
+    /// Every language that has a printer.
     pub const ALL: [Language; 4] = [Language::Glsl, Language::Hlsl, Language::Wgsl, Language::Slang];
 
     /// The name in a variant's name, and the extension of files.
@@ -87,7 +87,7 @@ pub struct FrontEnd {
 /// What [`Variant::Compiled`] says: who makes the module, and what is done with it then.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Compiled {
-    /// Who makes it.
+    /// The language, and the compiler of it.
     pub by: FrontEnd,
     /// What is done with it: a variant with nothing but an optimiser or an option of the pipeline.
     pub then: Box<Variant>,
@@ -151,7 +151,7 @@ macro_rules! freedoms {
         }
 
         impl Freedom {
-            /// Every freedom.
+            /// Every freedom, in the order of the table.
             pub const ALL: &'static [Freedom] = &[$(Freedom::$name,)*];
 
             /// The name in a variant's name.

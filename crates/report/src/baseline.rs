@@ -32,7 +32,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Every outcome.
+    /// Every outcome, the best first but for [`Outcome::Skip`].
     pub const ALL: [Outcome; 6] =
         [Outcome::Pass, Outcome::Vacuous, Outcome::Fail, Outcome::Timeout, Outcome::Crash, Outcome::Skip];
 
@@ -119,7 +119,7 @@ impl fmt::Display for Status {
 pub struct Tally {
     /// Runs that went wrong.
     pub failed: u32,
-    /// All runs.
+    /// All runs, those that went wrong included.
     pub runs: u32,
 }
 
@@ -128,7 +128,7 @@ pub struct Tally {
 pub struct Ruling {
     /// What the runs mean.
     pub status: Status,
-    /// The worst outcome.
+    /// The worst outcome of the runs.
     pub outcome: Outcome,
     /// How often it went wrong.
     pub tally: Tally,
@@ -168,9 +168,9 @@ fn hangs(outcomes: &[Outcome]) -> u32 {
 /// Whether the flakes file has a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownFlake {
-    /// It has.
+    /// It has a pattern for the case.
     Yes,
-    /// It has not.
+    /// It has no pattern for the case.
     No,
 }
 
@@ -211,7 +211,7 @@ pub struct Expectation {
     pub device: String,
     /// Case, or a pattern.
     pub case: String,
-    /// What comes.
+    /// The outcome that is expected.
     pub outcome: Outcome,
 }
 

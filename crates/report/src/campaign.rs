@@ -9,7 +9,7 @@ use tangle_oracle::coverage::Coverage;
 
 use crate::statistics::{BugEntry, SignatureEntry, Statistics};
 
-/// A campaign.
+/// A campaign, as far as its reports show it.
 #[derive(Clone, Debug, Default)]
 pub struct Campaign {
     /// What it is: seed, profile, version; names and values.
@@ -20,7 +20,7 @@ pub struct Campaign {
     pub devices: Vec<String>,
     /// What it ran, compared and found.
     pub statistics: Statistics,
-    /// How it went.
+    /// Its figures over time, oldest first.
     pub samples: Vec<Sample>,
     /// What was covered, by device.
     pub coverage: BTreeMap<String, Coverage>,
@@ -44,7 +44,7 @@ pub struct SavedProgram {
     pub statements: usize,
     /// Its functions in GLSL.
     pub program: String,
-    /// Its `report.txt`.
+    /// Its `report.txt`, as it was written.
     pub report: String,
 }
 
@@ -117,7 +117,7 @@ pub struct Sample {
     pub time: u64,
     /// Seconds that the campaign has run.
     pub seconds: f64,
-    /// Devices by name.
+    /// The figures of each device, by its name.
     pub devices: BTreeMap<String, DeviceSample>,
     /// Different signatures of findings, on all devices together.
     pub signatures: u64,
@@ -136,13 +136,13 @@ pub struct Sample {
 /// The figures of one device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceSample {
-    /// Cases that ran.
+    /// Cases that ran, since the campaign began.
     pub cases: u64,
     /// Cases that it cannot run.
     pub unsupported: u64,
-    /// Values compared.
+    /// Values compared in these cases.
     pub checked: u64,
-    /// Cases by verdict.
+    /// How many of the cases had each result; only results that occurred.
     pub verdicts: BTreeMap<Status, u64>,
     /// Workers that had to be replaced.
     pub restarts: u64,

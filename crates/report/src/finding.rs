@@ -42,13 +42,13 @@ pub struct SaveError {
 /// Everything that is saved.
 #[derive(Debug)]
 pub struct Finding<'a> {
-    /// The case.
+    /// The case as it failed, with its variant.
     pub case: &'a Case,
-    /// Its shader.
+    /// Its shader, in the language of its variant.
     pub glsl: &'a str,
     /// Its module; empty if there is none.
     pub spirv: &'a [u32],
-    /// The module's disassembly.
+    /// The module's disassembly; empty without a module.
     pub disassembly: String,
     /// What it is counted under.
     pub signature: Signature,
@@ -62,7 +62,7 @@ pub struct Finding<'a> {
     pub device: &'a str,
     /// The device's identity and properties.
     pub device_info: serde_json::Value,
-    /// The story.
+    /// The text of `report.txt`.
     pub report: String,
 }
 
@@ -90,9 +90,9 @@ struct Summary<'a> {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum MapRow {
-    /// In a workgroup.
+    /// An invocation of a workgroup.
     Workgroup(WorkgroupRow),
-    /// In a draw.
+    /// An invocation of a draw.
     Draw(DrawRow),
 }
 
@@ -100,7 +100,7 @@ pub(crate) enum MapRow {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct DrawRow {
     pub index: u32,
-    /// Its record ([`tangle_program::case::interface`]).
+    /// The words of its record ([`tangle_program::case::interface`]).
     pub record: Vec<u32>,
     /// How often its vertex or primitive was executed; it stands in the row of the first execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]

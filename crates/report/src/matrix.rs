@@ -5,22 +5,22 @@ use tangle_identity::Status;
 /// The results of some cases on some devices.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
-    /// The devices: columns.
+    /// The columns, in the order in which the devices were named.
     pub devices: Vec<MatrixDevice>,
-    /// The cases: rows.
+    /// The rows, in the order of the cases.
     pub rows: Vec<MatrixRow>,
 }
 
-/// A column.
+/// A column of the matrix: a device.
 #[derive(Clone, Debug, Default)]
 pub struct MatrixDevice {
-    /// Its name.
+    /// The unique name of the device.
     pub name: String,
     /// Name and version of its driver.
     pub driver: String,
 }
 
-/// A row.
+/// A row of the matrix: a bug, or a case.
 #[derive(Clone, Debug, Default)]
 pub struct MatrixRow {
     /// The bug or case.
@@ -36,7 +36,7 @@ pub struct MatrixRow {
 /// The result of a case on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixCell {
-    /// In a word.
+    /// The result in a word.
     pub status: Status,
     /// What that says about the bug.
     pub meaning: Meaning,
@@ -45,9 +45,9 @@ pub struct MatrixCell {
 /// What a result says about a bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// It is there.
+    /// The bug is there: the case fails.
     Bad,
-    /// It is not.
+    /// The bug is not there: the case passes.
     Good,
     /// It says nothing: nothing ran, or nothing was compared.
     Open,

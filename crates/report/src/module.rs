@@ -5,7 +5,7 @@ use crate::export::Property;
 /// What a report says of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModuleReport {
-    /// Its heading.
+    /// The heading of the report.
     pub title: String,
     /// What came of it, in lines as a terminal shows them.
     pub what: String,

@@ -12,13 +12,13 @@ use crate::text::thousands;
 /// The result of one case on one device.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The device.
+    /// The name of the device.
     pub device: String,
-    /// The case.
+    /// The name of the case: its path in the folder, without `.json`.
     pub case: String,
-    /// What it means.
+    /// What the outcomes mean, given what was expected.
     pub status: Status,
-    /// The worst outcome.
+    /// The worst outcome of the runs.
     pub outcome: Outcome,
     /// How often it went wrong.
     pub tally: Tally,
@@ -42,7 +42,7 @@ pub struct Replay {
 }
 
 impl Record {
-    /// `device/case`
+    /// The name that baselines, skips and flakes have: `device/case`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.device, self.case)
     }

@@ -31,7 +31,7 @@ pub struct ReadError {
 /// A finding as it was saved.
 #[derive(Clone, Debug)]
 pub struct SavedFinding {
-    /// The case.
+    /// The case of `case.json`.
     pub case: Case,
     /// What it is counted under.
     pub signature: Signature,
@@ -63,20 +63,20 @@ pub struct SavedFinding {
 /// The shader of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedShader {
-    /// The GLSL.
+    /// The source, in the language of the case's variant, as it was saved.
     pub glsl: String,
-    /// The module.
+    /// The words of the module; empty if there is none.
     pub spirv: Vec<u32>,
-    /// Its disassembly.
+    /// The module's disassembly, as it was saved.
     pub disassembly: String,
 }
 
 /// How often a case fails: `failed` of `runs` times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rate {
-    /// Runs that failed.
+    /// Runs that failed in the same way.
     pub failed: u32,
-    /// All runs.
+    /// All runs, those that failed included.
     pub runs: u32,
 }
 

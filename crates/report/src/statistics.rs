@@ -21,7 +21,7 @@ use crate::text::thousands;
 /// What one campaign ran, compared and found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// By device.
+    /// By the name of the device.
     pub devices: BTreeMap<String, DeviceEntry>,
     /// Everything that was found, by device and signature.
     pub findings: Vec<SignatureEntry>,
@@ -54,7 +54,7 @@ const MOST_LACKING: usize = 200;
 pub struct DeviceEntry {
     /// The next case number of the sequence.
     pub next_case: u64,
-    /// Cases that ran.
+    /// Cases that ran, those that failed included.
     pub cases: u64,
     /// Cases that the device cannot run.
     pub unsupported: u64,
@@ -67,11 +67,11 @@ pub struct DeviceEntry {
     /// Programs that were drawn and left out, as they have what shows a known bug or is not wanted.
     #[serde(default)]
     pub avoided: u64,
-    /// Cases by verdict.
+    /// How many of the cases had each result; only results that occurred.
     pub verdicts: BTreeMap<Status, u64>,
-    /// What was compared.
+    /// What was compared in these cases.
     pub counts: Counts,
-    /// Where time went.
+    /// Where the time for these cases went.
     pub times: StageTimes,
     /// Workers that had to be replaced.
     pub restarts: u64,
@@ -95,11 +95,11 @@ pub struct DeviceEntry {
 /// Where time went, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageTimes {
-    /// Making cases.
+    /// Making cases: programs, and their data.
     pub generate: f64,
     /// Printing, compiling and validating.
     pub compile: f64,
-    /// Predicting and comparing.
+    /// Predicting what lanes log, and comparing.
     pub judge: f64,
     /// Writing cases and findings to disk.
     pub save: f64,
@@ -112,7 +112,7 @@ pub struct StageTimes {
 /// Findings with one signature on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SignatureEntry {
-    /// The device.
+    /// The name of the device.
     pub device: String,
     /// What they have in common.
     #[serde(flatten)]
@@ -135,7 +135,7 @@ pub struct PanicEntry {
     pub device: String,
     /// What the panic says.
     pub message: String,
-    /// How many programs.
+    /// How many programs tangle panicked with in this way.
     pub programs: u64,
     /// Number of the first case of the first of them.
     pub first_case: u64,
@@ -144,7 +144,7 @@ pub struct PanicEntry {
 /// Minimised findings that show the same on one device, whatever their signatures were.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BugEntry {
-    /// The device.
+    /// The name of the device.
     pub device: String,
     /// What they have in common: how it fails, and the shape of the minimal program.
     #[serde(flatten)]
@@ -182,9 +182,9 @@ pub struct BugEntry {
 /// A known bug on one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownEntry {
-    /// The device.
+    /// The name of the device.
     pub device: String,
-    /// Its name.
+    /// The name of the bug, in its list or book.
     pub bug: String,
     /// How many cases showed it.
     pub cases: u64,
@@ -586,7 +586,7 @@ impl Statistics {
         sum
     }
 
-    /// Findings by kind.
+    /// Cases with findings, by kind; known bugs are not among them.
     pub fn by_kind(&self) -> BTreeMap<Kind, u64> {
         let mut kinds = BTreeMap::new();
         for entry in &self.findings {
@@ -595,7 +595,7 @@ impl Statistics {
         kinds
     }
 
-    /// The progress line.
+    /// The progress line; `run_here` is how many cases this run of the campaign has run in `elapsed`.
     pub fn line(&self, elapsed: Duration, run_here: u64) -> String {
         let counts = self.counts();
         let rate = run_here as f64 / elapsed.as_secs_f64().max(0.001);

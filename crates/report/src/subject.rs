@@ -20,7 +20,7 @@ use crate::wrong_step::WrongStep;
 /// A finding, or a case.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// The case.
+    /// The case that failed, or that is shown.
     pub case: Case,
     /// Its shader and module; no module if the compiler failed on it.
     pub shader: SavedShader,
@@ -69,7 +69,7 @@ pub enum Basis {
     Nothing,
 }
 
-/// A device.
+/// The device of a finding.
 #[derive(Clone, Debug)]
 pub struct TestedDevice {
     /// Its name in tangle.
@@ -83,7 +83,7 @@ pub struct TestedDevice {
 /// The result of the program on another device.
 #[derive(Clone, Debug)]
 pub struct Elsewhere {
-    /// The device.
+    /// The unique name of the device.
     pub device: String,
     /// The name of its driver, the same for all its versions.
     pub driver: String,
@@ -98,7 +98,7 @@ pub struct Elsewhere {
 /// What follows from a subject.
 #[derive(Clone, Debug)]
 pub struct Analysis<'a> {
-    /// The subject.
+    /// What it follows from.
     pub subject: &'a Subject,
     /// The words of the lane map; none if there is no map.
     pub map: Vec<u32>,

@@ -1,6 +1,6 @@
 //! Numbers and words as every report writes them.
 
-/// `1234567` as `1,234,567`.
+/// A number with commas: `1234567` as `1,234,567`.
 pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

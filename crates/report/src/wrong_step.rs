@@ -38,7 +38,7 @@ pub struct WrongStep {
     pub columns: Vec<String>,
     /// How many logged values are right in all these lanes and left out of the table.
     pub left_out: usize,
-    /// The wrong lanes.
+    /// The lanes that go wrong at the step, a row each.
     pub rows: Vec<LaneRow>,
     /// The step before, and the lanes that took it.
     pub origins: Vec<Origin>,
@@ -53,7 +53,7 @@ pub struct Strip {
     pub lanes: Vec<Option<State>>,
 }
 
-/// One wrong lane.
+/// A lane that goes wrong, a row of the table.
 #[derive(Clone, Debug)]
 pub struct LaneRow {
     /// Number of the subgroup in its group.
@@ -62,7 +62,7 @@ pub struct LaneRow {
     pub lane: usize,
     /// Number of the invocation in its group.
     pub index: u32,
-    /// Its result.
+    /// What it logged instead, or that it did not come.
     pub result: LaneResult,
 }
 

@@ -10,7 +10,7 @@ pub enum ConfigError {
     /// It cannot be read.
     #[error("cannot read devices file {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// The devices file.
         path: PathBuf,
         /// Why it cannot be read.
         source: std::io::Error,
@@ -18,11 +18,11 @@ pub enum ConfigError {
     /// Something in it is wrong.
     #[error("{}:{line}: {message}", path.display())]
     Wrong {
-        /// The file.
+        /// The devices file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// What is wrong in that line.
         message: String,
     },
 }
@@ -44,7 +44,7 @@ pub enum DeviceError {
     /// No device has the name that was asked for.
     #[error("no device named `{name}`; there are: {available}")]
     NoSuchDevice {
-        /// The name.
+        /// The name that was asked for.
         name: String,
         /// The names of those there are.
         available: String,
@@ -54,7 +54,7 @@ pub enum DeviceError {
     Driver {
         /// Name of the driver's entry.
         driver: String,
-        /// What went wrong.
+        /// What went wrong with its worker.
         problem: StartProblem,
     },
 }
@@ -65,7 +65,7 @@ pub enum StartProblem {
     /// The process could not be started.
     #[error("cannot start worker {program}: {reason}")]
     Spawn {
-        /// The program.
+        /// The program that is the worker, or that starts it.
         program: Line,
         /// What the system said.
         reason: Line,
@@ -76,15 +76,15 @@ pub enum StartProblem {
     /// The worker said what is wrong: no loader, or a Vulkan function that failed.
     #[error("{reason}{}", explained(stderr))]
     Refused {
-        /// What is wrong.
+        /// What is wrong, as the worker says it.
         reason: Line,
         /// What loader and driver wrote on standard error.
         stderr: Lines,
     },
-    /// The worker died.
+    /// The worker died before it answered.
     #[error("worker {end} while starting{}", quoted(stderr))]
     Died {
-        /// How it ended.
+        /// How it ended: by a signal, or with an exit code.
         end: Line,
         /// The end of what it wrote on standard error.
         stderr: Lines,

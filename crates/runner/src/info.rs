@@ -48,7 +48,7 @@ pub struct DeviceInfo {
     pub max_spirv: SpirvVersion,
     /// Every [`crate::Feature`] the device has.
     pub features: FeatureSet,
-    /// Subgroup properties.
+    /// Sizes, stages and operations of its subgroups.
     pub subgroup: SubgroupInfo,
     /// Limits of compute work.
     pub limits: Limits,
@@ -127,10 +127,10 @@ pub struct OpenGlInfo {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subgroups {
-    /// It has none.
+    /// It has no subgroup operations.
     #[default]
     None,
-    /// KHR_shader_subgroup.
+    /// KHR_shader_subgroup, with the operations that Vulkan has.
     Khr,
     /// ARB_shader_ballot, and ARB_shader_group_vote if it has that, too.
     Arb,
@@ -163,15 +163,15 @@ pub enum DeviceType {
     Cpu,
 }
 
-/// A Vulkan version; `"1.3.281"` in JSON.
+/// A version of Vulkan or OpenGL; `"1.3.281"` in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ApiVersion {
-    /// Major number.
+    /// Major number, of Vulkan or OpenGL.
     pub major: u32,
-    /// Minor number.
+    /// Minor number, of Vulkan or OpenGL.
     pub minor: u32,
-    /// Patch number.
+    /// Patch number; 0 for OpenGL, whose versions have none.
     pub patch: u32,
 }
 
@@ -289,7 +289,7 @@ pub struct Limits {
     /// Task shaders, of `VkPhysicalDeviceMeshShaderPropertiesEXT`; zeros without them.
     #[serde(default)]
     pub task: WorkgroupLimits,
-    /// Mesh shaders, likewise.
+    /// Mesh shaders, of the same structure; zeros without them.
     #[serde(default)]
     pub mesh: WorkgroupLimits,
     /// `framebufferNoAttachmentsSampleCounts`; nothing without `standardSampleLocations`, where it is not known where samples are.
@@ -306,7 +306,7 @@ pub struct WorkgroupLimits {
     pub max_invocations: u32,
     /// Workgroups in x, y, z.
     pub max_count: [u32; 3],
-    /// Workgroups together.
+    /// Workgroups of all three dimensions together.
     pub max_total_count: u32,
     /// Bytes of shared memory.
     pub max_shared_memory: u32,

@@ -30,7 +30,7 @@ impl Default for ProbeOptions {
 /// One driver and what it answered.
 #[derive(Clone, Debug)]
 pub struct Probe {
-    /// The driver's entry.
+    /// The entry of the driver that was started.
     pub driver: DriverConfig,
     /// Its devices, or why it has none to show. A driver without hardware answers with no device.
     pub result: Result<Vec<DeviceInfo>, StartProblem>,

@@ -42,7 +42,7 @@ pub struct Job {
 /// The stage of a job's module, and what its pipeline has beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pipeline {
-    /// A compute pipeline.
+    /// A compute pipeline, of the job's module alone.
     #[default]
     Compute,
     /// A graphics pipeline whose task shader the module is. Nothing is rasterised.
@@ -79,9 +79,9 @@ pub struct Raster {
     pub vertex: Module,
     /// Width of the framebuffer, which has no attachments.
     pub width: u32,
-    /// Its height.
+    /// Height of the framebuffer, pixels.
     pub height: u32,
-    /// Its layers.
+    /// Layers of the framebuffer.
     pub layers: u32,
     /// Samples of a pixel.
     pub samples: u32,
@@ -134,7 +134,7 @@ impl Pipeline {
 /// A shader for a front end that is part of a driver, or of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// The text.
+    /// The text of the shader, GLSL or WGSL.
     pub text: String,
     /// Invocations of a workgroup in x, y, z, as the text says.
     pub local_size: [u32; 3],
@@ -226,7 +226,7 @@ pub struct Address {
 /// What of a launch an address is written into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
-    /// The push constants.
+    /// The push constants of the launch.
     PushConstants,
     /// The buffer at this place in [`Launch::buffers`], which has given contents.
     Buffer(u32),
@@ -248,13 +248,13 @@ pub struct Buffer {
 /// What a shader sees a buffer as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum BufferKind {
-    /// `buffer` block.
+    /// `buffer` block: a storage buffer.
     Storage,
-    /// `uniform` block.
+    /// `uniform` block: a uniform buffer.
     Uniform,
     /// `imageBuffer` and its like.
     StorageTexels(TexelFormat),
-    /// `textureBuffer`, `samplerBuffer`.
+    /// `textureBuffer`, `samplerBuffer`: a uniform texel buffer.
     UniformTexels(TexelFormat),
     /// `image2D` and its like. The buffer holds the texels; zeros fill it up to a whole word.
     StorageImage(Image),
@@ -288,7 +288,7 @@ impl BufferKind {
 /// Contents of a buffer before the dispatch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Init {
-    /// These words.
+    /// These words, as many as the buffer has.
     Data(#[serde(with = "crate::words::as_bytes")] Vec<u32>),
     /// So many words, each zero.
     Zero {
@@ -310,7 +310,7 @@ impl Init {
 /// Whether the contents of a buffer come back after the dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReadBackMode {
-    /// They do not.
+    /// They do not come back.
     None,
     /// All of it, less the zeros at its end.
     Whole,

@@ -31,7 +31,7 @@ const PATIENCE: u32 = 3;
 /// What a process has used up since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Usage {
-    /// Processor time.
+    /// Time on processors, of all its threads.
     pub(crate) processor: Duration,
     /// Time of a device.
     pub(crate) device: Duration,
@@ -128,7 +128,7 @@ fn numbers(folder: &str) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// What `/proc/PID/stat` says.
+/// What `/proc/PID/stat`, or that of a thread, says.
 struct Stat {
     state: u8,
     processor: Duration,

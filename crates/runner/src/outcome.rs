@@ -12,7 +12,7 @@ pub use crate::words::ReadBack;
 /// The result of a job. Every job that was submitted gets exactly one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It ran.
+    /// It ran to its end.
     Completed(Completed),
     /// The device lacks something; nothing was run.
     Unsupported {
@@ -55,7 +55,7 @@ pub enum Outcome {
     },
     /// There was no memory. The worker is replaced.
     OutOfMemory {
-        /// Who says so.
+        /// Who says that there is none.
         shortage: Shortage,
         /// What was being done.
         stage: Stage,
@@ -69,7 +69,7 @@ pub enum Outcome {
     },
     /// The worker process died. The worker is replaced.
     Crashed {
-        /// How it died.
+        /// How the process ended: by a signal, an exit code, or for want of memory.
         end: WorkerEnd,
         /// What was being done.
         stage: Stage,
@@ -102,7 +102,7 @@ pub enum Outcome {
         /// The rule that the module breaks.
         #[serde(deserialize_with = "line")]
         rule: String,
-        /// Where and how.
+        /// The instruction, the invocations and the values.
         #[serde(deserialize_with = "line")]
         place: String,
     },
@@ -217,9 +217,9 @@ impl Terms {
 /// Who says that there is no memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shortage {
-    /// A Vulkan function.
+    /// A Vulkan function that returned an error.
     Call {
-        /// The function.
+        /// The name of the function.
         call: Line,
         /// `VK_ERROR_OUT_OF_HOST_MEMORY`, `VK_ERROR_OUT_OF_DEVICE_MEMORY`, `VK_ERROR_OUT_OF_POOL_MEMORY`.
         result: Line,
@@ -243,7 +243,7 @@ impl fmt::Display for Shortage {
 /// What the time of a job that timed out went into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stall {
-    /// The processor.
+    /// Computing, on a processor.
     Processor,
     /// The device, which says how long it works.
     Device,
@@ -322,7 +322,7 @@ pub enum Stage {
         /// Index of the launch.
         launch: u32,
     },
-    /// Reading buffers back.
+    /// Reading the buffers of a launch back.
     ReadBack {
         /// Index of the launch.
         launch: u32,
@@ -373,7 +373,7 @@ pub enum WorkerEnd {
     Exit(i32),
     /// Wrote something that is not the protocol, and was killed.
     Garbage(Line),
-    /// Had no memory.
+    /// Had no memory, and ended for that reason.
     OutOfMemory(Shortage),
 }
 

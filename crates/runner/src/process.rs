@@ -47,7 +47,7 @@ pub(crate) type Frame = Arc<[u8]>;
 
 /// What the reading thread has to say.
 pub(crate) enum Event {
-    /// A message.
+    /// A message of the worker.
     Message(FromWorker),
     /// No more will come: the worker closed its end or died.
     Closed,
@@ -55,7 +55,7 @@ pub(crate) enum Event {
     Garbage(Line),
 }
 
-/// A running worker.
+/// A worker that was started: its process, and what comes from it.
 pub(crate) struct WorkerProcess {
     child: Child,
     frames: Option<Sender<Frame>>,

@@ -63,7 +63,7 @@ pub(crate) enum ToWorker {
     Hello { version: u32, driver: String, mode: DriverMode, api: Api, prefix: Vec<String> },
     /// Open the device with this index.
     Open { index: u32 },
-    /// Run a job.
+    /// Run a job on the device that is open.
     Job(Job),
     /// Make a module of a source.
     Compile(Request),
@@ -119,9 +119,9 @@ impl Step {
 /// What comes of a request.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// A module.
+    /// The words of a module.
     Made(#[serde(with = "crate::words::as_bytes")] Vec<u32>),
-    /// A text.
+    /// A text: a disassembly; nothing of a module that is only validated.
     Text(String),
     /// A step fails, and says why.
     Refused(Step, Lines),
@@ -159,7 +159,7 @@ pub(crate) fn encode(message: &impl Serialize) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// Writes one frame.
+/// Writes one frame, and flushes: the other side may wait for it.
 pub(crate) fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let frame = encode(message).ok_or_else(|| io::Error::other("a message is too long"))?;
     to.write_all(&frame)?;
@@ -203,7 +203,7 @@ fn shown(bytes: &[u8]) -> String {
 /// Why no frame could be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    /// The pipe failed.
+    /// The pipe failed, as the system says.
     #[error("{0}")]
     Io(io::Error),
     /// The input ended inside a frame: the other side died while writing.

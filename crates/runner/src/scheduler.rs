@@ -148,7 +148,7 @@ impl State {
 }
 
 impl Share {
-    /// Waits in line.
+    /// Waits in line for a processor; `alone`: for one with nothing beside it.
     pub(crate) fn request(&self, alone: bool) -> Request {
         let (grant, granted) = bounded(1);
         let mut state = self.scheduler.state();

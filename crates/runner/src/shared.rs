@@ -69,7 +69,7 @@ impl DeviceOptions {
 pub struct Completion {
     /// Id of the job.
     pub job: u64,
-    /// The result.
+    /// What came of the job.
     pub outcome: Outcome,
 }
 

@@ -122,7 +122,7 @@ struct Reader<'a> {
     composites: HashMap<u32, Vec<u32>>,
     /// `SpecId` decorations: id of the constant to its number.
     spec_ids: HashMap<u32, u32>,
-    /// `LocalSizeId` execution mode.
+    /// Ids of the constants that the execution mode `LocalSizeId` names.
     local_size_ids: Option<[u32; 3]>,
     /// Id decorated with `BuiltIn WorkgroupSize`; it overrides the execution mode.
     workgroup_size_id: Option<u32>,

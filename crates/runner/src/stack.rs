@@ -5,7 +5,7 @@ use tangle_files::text::Lines;
 /// Begins a line with a frame. What other programs print does not begin so by accident, and by intent only deceives its author.
 pub(crate) const MARK: &str = "tangle: frame ";
 
-/// The most frames.
+/// The most frames that are written, innermost first.
 pub(crate) const FRAMES: usize = 24;
 
 /// The longest name that is written: half a name cannot be read.
@@ -17,7 +17,7 @@ pub(crate) const BYTES: usize = FRAMES * 400;
 /// One of the calls, the innermost first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// In what.
+    /// What its code is in.
     pub module: Module<'a>,
     /// Offset of the instruction in it.
     pub place: Option<u64>,
@@ -30,7 +30,7 @@ pub struct Frame<'a> {
 /// What code is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Module<'a> {
-    /// The worker.
+    /// The worker's own program.
     Worker,
     /// Memory of no file: what a driver's compiler made.
     Generated,

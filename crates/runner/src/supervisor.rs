@@ -36,7 +36,7 @@ use tangle_files::text::{Line, Lines};
 /// First pause after a worker that did not start; doubles with each one more.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Longest such pause.
+/// Longest pause between two workers that do not start.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The same for workers on another machine: a network may take minutes to come back, or a machine to start again.
@@ -107,7 +107,7 @@ pub(crate) struct Supervisor {
     submitted: Receiver<Queued>,
     shared: Arc<Shared>,
     worker: Option<WorkerProcess>,
-    /// Submitted and unfinished.
+    /// Jobs that were submitted and have no outcome, in order of submission.
     queue: VecDeque<Queued>,
     /// How many of these, from the front, the worker has been sent.
     sent: usize,

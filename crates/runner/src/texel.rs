@@ -85,19 +85,19 @@ impl fmt::Display for TexelFormat {
 /// What a shader sees an image as (`VkImageViewType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ImageView {
-    /// One dimension.
+    /// `VK_IMAGE_VIEW_TYPE_1D`.
     D1,
-    /// Several of them.
+    /// `VK_IMAGE_VIEW_TYPE_1D_ARRAY`: layers of one dimension.
     D1Array,
-    /// Two dimensions.
+    /// `VK_IMAGE_VIEW_TYPE_2D`.
     D2,
-    /// Several of them.
+    /// `VK_IMAGE_VIEW_TYPE_2D_ARRAY`: layers of two dimensions.
     D2Array,
-    /// Three dimensions.
+    /// `VK_IMAGE_VIEW_TYPE_3D`.
     D3,
     /// The six faces of a cube.
     Cube,
-    /// Several of them.
+    /// `VK_IMAGE_VIEW_TYPE_CUBE_ARRAY`: six layers for each cube.
     CubeArray,
 }
 

@@ -157,7 +157,7 @@ pub(crate) mod as_bytes {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use tangle_files::words::{from_bytes, to_bytes};
 
-    /// Writes the words.
+    /// As bytes, or as numbers where people read the format.
     pub fn serialize<S: Serializer>(words: &[u32], serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
             return words.serialize(serializer);
@@ -165,7 +165,7 @@ pub(crate) mod as_bytes {
         serializer.serialize_bytes(&to_bytes(words))
     }
 
-    /// Reads them back.
+    /// Reads what [`serialize`] wrote.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
         if deserializer.is_human_readable() {
             return Vec::deserialize(deserializer);

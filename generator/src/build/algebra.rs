@@ -22,7 +22,7 @@ struct Leaves {
     amount: Expr,
 }
 
-/// An inner node.
+/// The kinds of inner nodes of the expression.
 #[derive(Clone, Copy)]
 enum Node {
     Sum,

@@ -9,7 +9,7 @@ use crate::class::Decision;
 pub(crate) struct Cond {
     pub(crate) expr: Expr,
     pub(crate) decision: Decision,
-    /// What it tests.
+    /// What it tests: where the value comes from that decides.
     pub(crate) source: Source,
 }
 

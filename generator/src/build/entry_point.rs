@@ -208,7 +208,7 @@ fn triangles(draw: &mut Draw<'_>, config: &Config, spirv: SpirvVersion) -> Drawn
     drawn
 }
 
-/// No triangle.
+/// Stands for a triangle that was not found: all three corners in one.
 const NONE: Triangle = [[0; 2]; 3];
 
 /// How often something random is tried. About one in three triangles has no side through a sample.

@@ -84,7 +84,7 @@ impl EstimatedMask {
 pub(crate) struct Estimate<'a> {
     pub(crate) entry_point: &'a EntryPoint,
     pub(crate) data: &'a Data,
-    /// By variable.
+    /// What is guessed of each variable, by its number; `None` where nothing is.
     pub(crate) guesses: &'a [Option<Guess>],
     /// Scalar types of the variables.
     pub(crate) scalar_of: &'a dyn Fn(VarId) -> Scalar,

@@ -202,7 +202,7 @@ impl Builder<'_> {
         number(scalar, self.draw.range(1, 9))
     }
 
-    /// A number.
+    /// A value of an integer or float type, by a row of [`ARITHMETIC`].
     pub(crate) fn arithmetic(&mut self, scalar: Scalar, want: Want) -> Expr {
         if scalar.is_float() {
             return self.floating(scalar, want);
@@ -219,7 +219,7 @@ impl Builder<'_> {
         (row.integer)(self, scalar, want)
     }
 
-    /// From another type.
+    /// An integer that is converted from a bool, a float or another integer.
     fn integer_conversion(&mut self, scalar: Scalar, want: Want) -> Expr {
         if self.draw.below(3) == 0 {
             return cast(scalar, self.boolean(want.deeper()));

@@ -26,7 +26,7 @@ const fn small(scalar: Scalar) -> u32 {
     }
 }
 
-/// A literal.
+/// A literal of so many quarters.
 fn quarters(scalar: Scalar, quarters: i32) -> Expr {
     Expr::Float(scalar, quarters)
 }
@@ -51,7 +51,7 @@ impl Builder<'_> {
         (row.float)(self, scalar, want)
     }
 
-    /// From another type.
+    /// A float that is converted from a bool, an integer or another float.
     pub(super) fn converted(&mut self, scalar: Scalar, want: Want) -> Expr {
         let other = self.extended_scalar().filter(|&other| other != scalar);
         match (self.draw.below(4), other) {

@@ -52,7 +52,7 @@ pub(crate) enum Kind {
 /// Which exits a loop may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exits {
-    /// Any.
+    /// Any exits: some lanes may leave before others.
     Free,
     /// Only those that all lanes take together.
     Uniform,
@@ -67,7 +67,7 @@ pub(crate) struct Open {
     pub(crate) exits: Exits,
 }
 
-/// A way out.
+/// How lanes leave where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Jump {
     Break,
@@ -182,7 +182,7 @@ impl Frame {
         }
     }
 
-    /// Notes a write.
+    /// Notes that the variable is written: it is the newest now.
     pub(crate) fn touch(&mut self, id: VarId) {
         self.clock += 1;
         self.vars[id as usize].written = self.clock;

@@ -187,7 +187,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// `OpImageRead`.
+    /// `OpImageRead`, of one texel at integer coordinates.
     fn image_read(&mut self, inst: &Instruction<'_>) -> Result<(), Error> {
         let (operands, ids) = self.image_operands(inst, 2);
         self.only(inst, operands, HARMLESS);

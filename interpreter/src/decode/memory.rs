@@ -19,7 +19,7 @@ const ACQUIRES: u64 = 0x1A;
 const RELEASES: u64 = 0x1C;
 const ORDERS: u64 = ACQUIRES | RELEASES;
 
-/// `MakeAvailable` and `MakeVisible`.
+/// Bits of memory semantics (SPIR-V 1.6 §3.25): `MakeAvailable` and `MakeVisible`.
 const MAKE_AVAILABLE: u64 = 0x2000;
 const MAKE_VISIBLE: u64 = 0x4000;
 
@@ -143,7 +143,7 @@ impl Decoder<'_> {
         self.defs.insert(id, Def::Pointer(Box::new(pointer)));
     }
 
-    /// One index.
+    /// Goes one index of an access chain further; `terms` gets the indices that are no constants.
     fn step(&mut self, pointer: &mut Pointer, index: u32, terms: &mut Terms) -> Result<(), Error> {
         let constant = self.known_integer(index);
         let index_width = {

@@ -64,7 +64,7 @@ pub(crate) struct Pointer {
     pub read_only: bool,
     /// Decorated `Coherent` or `Volatile`.
     pub coherent: bool,
-    /// Decorated `Volatile`.
+    /// Decorated `Volatile`, or its structure's member is.
     pub volatile: bool,
     /// The next index chooses one of so many descriptors.
     pub descriptors: Option<u64>,
@@ -115,7 +115,7 @@ struct MemberDecorations {
     built_in: Option<u32>,
 }
 
-/// Names for people.
+/// What locations are described by: `OpName` of ids, `OpString` of files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub ids: FxHashMap<u32, String>,

@@ -16,12 +16,12 @@ pub(super) enum Number {
     Unknown,
 }
 
-/// A result.
+/// What a result can be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Answer {
     /// A number, which has to be rounded unless it is `exact`.
     Between(f64, f64),
-    /// These bits.
+    /// Exactly these bits, the sign of a zero included.
     Bits(u64),
     Open(Why),
 }
@@ -138,7 +138,7 @@ pub(super) fn above(x: f64) -> f64 {
     })
 }
 
-/// The one before.
+/// The next double below, towards negative infinity.
 pub(super) fn below(x: f64) -> f64 {
     -above(-x)
 }

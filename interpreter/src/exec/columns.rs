@@ -46,7 +46,7 @@ impl Columns {
         }
     }
 
-    /// Nothing is tainted.
+    /// Takes all taints away, for the next workgroup.
     pub(super) fn untaint(&self) {
         for (reg, tainted) in self.tainted.iter().enumerate() {
             if tainted.replace(false) {

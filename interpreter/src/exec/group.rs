@@ -711,9 +711,9 @@ struct Operation<'i> {
     /// Cells of the value.
     n: usize,
     cluster: u8,
-    /// The tangle.
+    /// The lanes that execute it together, bit `k` for lane `k`.
     mask: u128,
-    /// `SubgroupSize`.
+    /// `SubgroupSize`, in lanes.
     size: u32,
     /// The mask is certain.
     exact: bool,

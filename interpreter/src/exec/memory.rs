@@ -80,13 +80,13 @@ pub(crate) struct Bytes {
     pub bytes: Vec<u8>,
     /// Taint of every byte.
     taints: Sparse<u32>,
-    /// By granule.
+    /// Who accessed it, for each granule.
     shadow: Sparse<Shadow>,
     granules: usize,
     pub read_only: bool,
-    /// Index in [`Orders`].
+    /// Which kind of memory it is: index in [`Orders`].
     domain: usize,
-    /// Of an image.
+    /// Of an image: its size in texels, as in [`Buffer::extent`](crate::dispatch::Buffer::extent).
     pub extent: [u32; 3],
     /// The variable, or one of them; none for a buffer that only addresses point to.
     object: Option<u32>,
@@ -375,7 +375,7 @@ fn read(bytes: &[u8], size: usize) -> u64 {
     }
 }
 
-/// Writes one.
+/// Writes the low `size` bytes of a number: 1, 2, 4 or 8.
 #[inline(always)]
 fn write(bytes: &mut [u8], value: u64, size: usize) {
     let value = value.to_le_bytes();

@@ -9,10 +9,10 @@ macro_rules! faults {
         pub enum $Fault { $($(#[doc = $about])+ $name,)+ }
 
         impl $Fault {
-            /// Every fault.
+            /// Every fault, in the order of the table.
             pub const ALL: &[$Fault] = &[$($Fault::$name,)+];
 
-            /// What is wrong.
+            /// What is wrong, in a sentence: its doc comment.
             pub const fn about(self) -> &'static str {
                 match self { $($Fault::$name => concat!($($about),+).trim_ascii(),)+ }
             }
@@ -30,7 +30,7 @@ macro_rules! faults {
     };
 }
 
-/// `ElectHighest` as `elect_highest`.
+/// The name of a variant in JSON: `elect_highest` of `ElectHighest`.
 pub(super) fn snake_case(camel: &str) -> String {
     let mut name = String::new();
     for c in camel.chars() {

@@ -22,7 +22,7 @@ pub(super) enum Hook {
     Jump(fn(&[Scope], Jump) -> Jump),
     /// The lowest active lane of a subgroup decides a condition for all.
     FirstDecides(Construct),
-    /// Nobody falls through.
+    /// No lane falls through: those that come to the end of a segment leave the switch.
     FallsThrough,
     /// The lanes whose out arguments are copied back: of those at the function's end, and all that returned.
     CopiedOut(fn(&Mask, Mask) -> Mask),

@@ -52,7 +52,7 @@ pub(super) enum Certainty {
 /// Who touched an element in this phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Touch {
-    /// The first lane.
+    /// The slot of the first lane that touched it; `None` if none has.
     pub(super) lane: Option<usize>,
     pub(super) several: bool,
     pub(super) writes: bool,
@@ -183,7 +183,7 @@ impl Memory {
         !self.learnt.open && !self.obscured
     }
 
-    /// A new name.
+    /// A new name for a value of memory: bit [`IN_MEMORY`] and its index in `names`.
     pub(super) fn name(&mut self, named: Named) -> u32 {
         self.names.push(named);
         IN_MEMORY | (self.names.len() - 1) as u32

@@ -16,7 +16,7 @@ use tangle_program::subgroup::lanes;
 use super::group::{Class, Instances};
 use super::trace::{Known, Step};
 
-/// What distinguishes events.
+/// What distinguishes the events of a subgroup.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Name {
     Shown(u64),

@@ -8,30 +8,30 @@ use tangle_program::subgroup::Severity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TangleRule {
-    /// Rule O1.
+    /// Rule O1: a lane is in its own ballot of `true`.
     OwnBit,
-    /// Rule O2.
+    /// Rule O2: a ballot shows only lanes that execute this instruction.
     Visitors,
-    /// Rule O3.
+    /// Rule O3: all lanes of a ballot see that ballot, equally often.
     Partition,
-    /// Rule O4.
+    /// Rule O4: instances have an order that every lane keeps.
     Order,
-    /// Rule O5.
+    /// Rule O5: lanes on the same path are together.
     PathClass,
-    /// Rule O6.
+    /// Rule O6: lanes that are together stay together in straight code.
     StraightCode,
-    /// Rule S3.
+    /// Rule S3: who is together in a segment of a switch stays so until control flow parts or joins them.
     Reconvergence,
     /// Rule O8, and the sharper O7.
     Operation,
-    /// Rule O11.
+    /// Rule O11: of each instance exactly the lowest lane is elected.
     Elect,
     /// Rule A3, which is no rule of tangles: the order of atomics is open as well.
     AtomicOrder,
 }
 
 impl TangleRule {
-    /// Every rule.
+    /// Every rule, in the order of declaration.
     pub const ALL: [TangleRule; 10] = [
         TangleRule::OwnBit,
         TangleRule::Visitors,

@@ -83,7 +83,7 @@ pub(crate) struct Step<'a> {
     pub size: usize,
     pub lanes: u128,
     pub args: SmallVec<[Value; 2]>,
-    /// By lane.
+    /// How often each lane had executed the operation before, by lane.
     pub visits: Vec<u32>,
     /// Paths since control flow was last uniform, by lane.
     pub paths: Vec<u64>,
@@ -92,7 +92,7 @@ pub(crate) struct Step<'a> {
     pub after: Vec<u64>,
     /// The executions of segments of switches that it is in ([`super::segment`]), the innermost last.
     pub segments: SmallVec<[u32; 2]>,
-    /// Number of components.
+    /// Number of components of the result.
     pub width: usize,
     /// Results that the log shows, component by component.
     pub seen: Vec<Option<u64>>,

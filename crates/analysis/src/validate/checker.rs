@@ -34,7 +34,7 @@ pub(super) enum Around {
     LoopOrSwitch,
 }
 
-/// Checks one function.
+/// Checks one function; `sites` are those of the whole program that were met so far.
 pub(super) struct Checker<'a, 's> {
     pub(super) case: &'a Case,
     pub(super) id: FunctionId,

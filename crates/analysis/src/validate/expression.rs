@@ -351,7 +351,7 @@ impl Checker<'_, '_> {
         in_range(index, array).at(|| "index".into())
     }
 
-    /// Rule Y11.
+    /// Rule Y11: the index is in range, and the same in all invocations unless the access is non-uniform.
     fn resource(&self, resource: &Resource, index: &ExprInfo) -> Checked {
         let (range, count) = (index.range, self.case.data.resources.len());
         if !range.is_within(Interval::new(0, count as i128 - 1)) {
@@ -402,7 +402,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// rule P12
+/// Rule P12: the operand is visibly a partition.
 fn partition(arg: &Expr, known: &ExprInfo) -> Checked {
     if !is_partition(arg) {
         refuse!("must be a partition, by itself and visibly");
@@ -410,7 +410,7 @@ fn partition(arg: &Expr, known: &ExprInfo) -> Checked {
     defined(known, "is a partition")
 }
 
-/// rule P6
+/// Rule P6: the operand is the same in all lanes that execute the operation.
 fn uniform(known: &ExprInfo, place: Enclosing) -> Checked {
     if !known.uniformity.holds_in(place.tangles) {
         refuse!("must be uniform, by itself and visibly");

@@ -41,7 +41,7 @@ mod expression;
 mod invalid;
 mod statement;
 
-/// The most functions.
+/// The most functions of a program, `main` included.
 pub const MAX_FUNCTIONS: usize = 64;
 /// The most parameters and locals of a function.
 pub const MAX_VARS: usize = 256;

@@ -45,9 +45,9 @@ const MOST: u64 = 128 << 20;
 /// Where a merged state comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MergedFrom {
-    /// How many campaigns.
+    /// How many campaigns it is the sum of.
     pub(super) parts: usize,
-    /// Their seeds.
+    /// The seeds of their sequences.
     pub(super) seeds: BTreeSet<u64>,
 }
 
@@ -111,7 +111,7 @@ impl State {
         }
     }
 
-    /// Identifies this campaign.
+    /// Identifies this campaign among those that are merged.
     pub(super) fn id(&self) -> String {
         match self.id.is_empty() {
             false => self.id.clone(),
@@ -196,7 +196,7 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), lock, made, is_coverage_current: AtomicBool::new(true) })
     }
 
-    /// Where it is.
+    /// The folder that is locked.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -310,7 +310,7 @@ impl Folder {
         self.is_coverage_current.store(true, Ordering::SeqCst);
         return Ok(());
 
-        /// [`SavedCoverage`], borrowed.
+        /// [`SavedCoverage`], borrowed: the two have the same fields.
         #[derive(Serialize)]
         struct Borrowed<'a> {
             save: u64,

@@ -34,7 +34,7 @@ use crate::target::{Conclusion, Finish};
 pub(super) struct Batch {
     /// Their numbers, those that the device leaves out too.
     pub(super) numbers: Range<u64>,
-    /// The program.
+    /// What is made from the program once for all of them.
     pub(super) prep: Arc<Prep>,
     /// Those that run, with their numbers; at least one.
     pub(super) cases: Vec<(u64, Arc<Case>)>,

@@ -40,7 +40,7 @@ use crate::shard::Shard;
 /// Where the figures of the campaigns are that a folder was merged from.
 const PARTS: &str = "parts";
 
-/// Where findings are.
+/// The folder of a campaign that has a folder for each finding, by device.
 const FINDINGS: &str = "findings";
 
 /// Where failures that occurred once are.
@@ -407,7 +407,7 @@ fn sync_all(folder: &Path) -> anyhow::Result<()> {
     synced.with_context(|| format!("cannot sync {}", folder.display()))
 }
 
-/// Adds up campaigns.
+/// The state and the coverage of several campaigns together. `save` is how often the merged folder was saved before.
 fn sum(parts: &BTreeMap<String, Part>, save: u64) -> (State, BTreeMap<String, Coverage>) {
     let mut coverage: BTreeMap<String, Coverage> = BTreeMap::new();
     let mut devices = BTreeSet::new();

@@ -88,11 +88,11 @@ const GRACE_OF_STOP: Duration = Duration::from_secs(5);
 
 /// How a campaign stands.
 pub struct Moment<'a> {
-    /// In a line.
+    /// The progress line, for a terminal.
     pub line: String,
     /// In figures, at most a second old.
     pub sample: &'a Sample,
-    /// The statistics.
+    /// All that was counted so far, earlier runs of the campaign included.
     pub statistics: &'a Statistics,
     /// Time that it has left, if it has a limit.
     pub remaining: Option<Duration>,

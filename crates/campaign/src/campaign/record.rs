@@ -30,7 +30,7 @@ pub(super) enum Entered {
     LeftOut,
     /// A time-out that is to be confirmed.
     TimedOut(Outcome),
-    /// The result.
+    /// It ran, or the device cannot run it.
     Completed(Box<Completed>),
 }
 

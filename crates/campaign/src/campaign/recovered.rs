@@ -21,7 +21,7 @@ use tangle_report::statistics::Statistics;
 pub(super) struct Recovered {
     /// What it was found with.
     pub(super) signature: Signature,
-    /// Where it is.
+    /// The finding's folder.
     pub(super) folder: PathBuf,
 }
 
@@ -37,7 +37,7 @@ impl Waiting {
         here.remove(&content_hash(case))
     }
 
-    /// How many wait.
+    /// How many findings wait, on all devices.
     pub(super) fn count(&self) -> usize {
         self.lock().values().map(BTreeMap::len).sum()
     }

@@ -25,7 +25,7 @@ use crate::target::Target;
 /// How a campaign is run.
 #[derive(Clone, Debug)]
 pub struct CampaignOptions {
-    /// Which cases.
+    /// What decides the sequence of cases: seed, profile and the like.
     pub choice: Choice,
     /// Length of the sequence; `None` for no end.
     pub cases: Option<u64>,
@@ -83,14 +83,14 @@ impl fmt::Display for Loss {
     }
 }
 
-/// A running campaign.
+/// A running campaign: what its threads share.
 pub struct Campaign {
     pub(super) options: CampaignOptions,
     pub(super) folder: Folder,
     pub(super) plan: Plan,
     pub(super) targets: Vec<Target>,
     pub(super) statistics: Mutex<Statistics>,
-    /// By device.
+    /// By the name of the device.
     pub(super) coverage: Mutex<BTreeMap<String, Coverage>>,
     pub(super) shared: Mutex<BTreeMap<u64, Arc<Shared>>>,
     /// True when nothing is entered any more. Read while the cases of a program are entered: whoever writes has all of them or none.

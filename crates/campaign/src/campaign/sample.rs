@@ -16,7 +16,7 @@ use tangle_report::statistics::{DeviceEntry, Statistics};
 /// The file of samples in a campaign's folder.
 pub const STATS: &str = "stats.jsonl";
 
-/// The figures now.
+/// The figures now; `waiting` findings are still to be minimised.
 pub(super) fn take(statistics: &Statistics, coverage: &BTreeMap<String, Coverage>, waiting: usize) -> Sample {
     let device = |(name, entry): (&String, &DeviceEntry)| {
         let sample = DeviceSample {

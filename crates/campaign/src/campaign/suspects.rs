@@ -41,7 +41,7 @@ pub(super) struct Item {
 /// How a run ended that did not end as it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Ended {
-    /// With the machine.
+    /// The machine went down, and tangle with it: this boot is another.
     #[serde(rename = "machine_down", alias = "the machine went down")]
     MachineDown,
     /// By a signal of its own.
@@ -74,7 +74,7 @@ struct Running {
     trial: Option<Item>,
 }
 
-/// The file's contents.
+/// What is written to [`FILE`].
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct State {
     /// `None` after a clean end.

@@ -13,7 +13,7 @@ use crate::isa;
 /// How far a campaign is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Devices run cases.
+    /// Devices run cases of the sequence.
     Search,
     /// What is left is minimised and saved.
     WindUp,

@@ -50,7 +50,7 @@ impl Confirmation<'_> {
 
 /// What a worker does about time-outs of its device.
 pub(super) enum NextConfirmation<'a> {
-    /// Runs one again.
+    /// Runs one again, alone.
     Now(Confirmation<'a>),
     /// Nothing while another runs.
     Wait,

@@ -23,13 +23,13 @@ use crate::prepare::Prepared;
 /// than 8.
 pub const HLSL: BuiltIn = BuiltIn { word: Language::Hlsl.name(), open };
 
-/// `slang@COMPILER`, the same.
+/// `slang@COMPILER`, with fault and size as in [`HLSL`].
 pub const SLANG: BuiltIn = BuiltIn { word: Language::Slang.name(), open };
 
-/// `wgsl@COMPILER`, the same.
+/// `wgsl@COMPILER`, with fault and size as in [`HLSL`].
 pub const WGSL: BuiltIn = BuiltIn { word: Language::Wgsl.name(), open };
 
-/// `glsl@COMPILER`, the same.
+/// `glsl@COMPILER`, with fault and size as in [`HLSL`].
 pub const GLSL: BuiltIn = BuiltIn { word: Language::Glsl.name(), open };
 
 fn open(name: &str) -> anyhow::Result<Box<dyn Executor>> {

@@ -55,7 +55,7 @@ impl FromStr for Interpreter {
     }
 }
 
-/// `ElectHighest` as `elect_highest`.
+/// The name in a device's name: `elect_highest` of `ElectHighest`.
 fn fault_name(fault: Planted) -> String {
     let mut name = String::new();
     for c in format!("{fault:?}").chars() {

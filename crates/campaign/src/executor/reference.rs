@@ -37,7 +37,7 @@ pub enum Behaviour {
     Spec,
     /// What the specification says, with as little reconvergence as it allows.
     MinimalReconvergence,
-    /// One planted fault.
+    /// What the specification says, but for one planted fault.
     Planted(Fault),
     /// The planted faults of one name of those that the ways to launch a shader have of their own.
     OfLaunch(Option<WorkgroupFault>, Option<FragmentFault>, Option<ItemFault>),
@@ -46,7 +46,7 @@ pub enum Behaviour {
 /// How the reference device runs a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// What it does.
+    /// Right, or with which fault.
     pub behaviour: Behaviour,
     /// Its subgroup size, a power of two up to 128.
     pub subgroup_size: u32,

@@ -107,7 +107,7 @@ pub enum Runs {
 /// What an executor is.
 #[derive(Clone, Debug)]
 pub struct Description {
-    /// Its unique name.
+    /// The name of the device; unique among the devices of a command.
     pub name: String,
     /// What it can run.
     pub capabilities: Capabilities,

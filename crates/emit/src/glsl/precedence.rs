@@ -12,7 +12,7 @@ use crate::plan::is_sliced;
 pub(crate) enum Context {
     /// Between commas, parentheses, or `=` and `;`.
     Open,
-    /// Operand of `?:`.
+    /// Condition of `?:`, or one of its arms.
     Conditional,
     /// Left operand of a binary operator.
     Left(BinaryOp),
@@ -20,7 +20,7 @@ pub(crate) enum Context {
     Right(BinaryOp),
     /// Operand of a unary operator.
     Unary(UnaryOp),
-    /// Before `.x`.
+    /// The operand of a postfix: before `.x` or `[i]`.
     Postfix,
 }
 

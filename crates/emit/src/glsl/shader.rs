@@ -209,7 +209,7 @@ impl<'a> Printer<'a> {
         put_line!(self, "layout({set}binding = {LOG}, std430) writeonly buffer Log {{ uint log_words[]; }};");
     }
 
-    /// Arrays of descriptors.
+    /// The declarations of the arrays of descriptors that the shader uses.
     pub(super) fn resources(&mut self, uses: Uses) {
         let count = self.case.data.resources.len();
         for class in uses.resource_classes() {

@@ -111,7 +111,7 @@ pub(super) fn workgroup_x(case: &Case) -> Option<String> {
 
 /// How an invocation finds out who it is.
 pub(super) struct Identity {
-    /// Sets `invocation`.
+    /// Lines that set `invocation`, its ordinal in the launch.
     pub number: Vec<String>,
     /// What the record needs.
     pub record: Vec<String>,
@@ -270,11 +270,11 @@ pub(super) const fn builtin(stage: Stage, builtin: Builtin) -> Option<&'static s
 
 /// Lines of `main` around what every stage has there.
 pub(super) struct Frame {
-    /// Before the prologue.
+    /// Before the prologue, which records the lane map.
     pub begin: &'static [&'static str],
     /// Between the prologue and the statements of the case.
     pub open: Vec<Cow<'static, str>>,
-    /// Behind the statements.
+    /// Behind the statements of the case.
     pub close: Vec<Cow<'static, str>>,
 }
 

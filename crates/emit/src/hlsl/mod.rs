@@ -97,7 +97,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Arrays of descriptors.
+    /// The declarations of the arrays of descriptors that the shader uses.
     fn hlsl_resources(&mut self, uses: Uses) {
         let count = self.case.data.resources.len();
         for class in uses.resource_classes() {

@@ -153,7 +153,7 @@ pub fn words(case: &Case) -> BTreeSet<&'static str> {
     called
 }
 
-/// Qualifiers of declarations.
+/// The qualifiers of declarations that [`words`] may give.
 pub const QUALIFIERS: [&str; 2] = ["globallycoherent", "precise"];
 
 /// All functions that [`words`] may give.

@@ -97,7 +97,7 @@ pub(crate) const fn builtin(dialect: Dialect, builtin: Builtin) -> Option<&'stat
     }
 }
 
-/// [`builtin`] of HLSL.
+/// [`builtin`], as HLSL and Slang both have it.
 const fn of_both(builtin: Builtin) -> Option<&'static str> {
     match builtin {
         Builtin::Lane => Some("lane"),
@@ -214,7 +214,7 @@ pub(crate) enum Wave {
     Rotate,
     /// `WaveActiveAllEqual`, which gives one bool for each component.
     AllEqual,
-    /// Not at all.
+    /// The language has no such operation.
     Lacking,
 }
 

@@ -19,9 +19,9 @@ pub(super) type BlockId = usize;
 pub(super) enum Role {
     /// An arm of a selection, or the body of a loop.
     Arm,
-    /// A merge block.
+    /// The merge block of a selection or loop.
     Merge,
-    /// Anything else.
+    /// Anything else: headers, continue targets, the first block of a function.
     Other,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Blocks {
     order: Vec<BlockId>,
     /// The one that is being written; none where nothing can be reached.
     pub current: Option<BlockId>,
-    /// OpVariable instructions.
+    /// The OpVariable instructions of the function, which stand first in its first block.
     variables: Vec<Instruction>,
 }
 

@@ -9,7 +9,7 @@ use super::module::{Id, Module};
 /// Where a variable lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VarStorage {
-    /// In values ([`Blocks`]).
+    /// In ids, one for each value that it gets ([`Blocks`]).
     Value,
     /// In a variable of the storage class Function.
     Memory(Id),
@@ -19,7 +19,7 @@ pub(super) enum VarStorage {
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub on_break: BlockId,
-    /// Of a loop.
+    /// Where `continue` goes; `None` of a switch.
     pub on_continue: Option<BlockId>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Body<'m, 'a> {
     pub number: usize,
     pub blocks: Blocks,
     pub undefined: &'m MayBeUndefined<'a>,
-    /// For each variable.
+    /// For each variable of the function, by its [`VarId`](tangle_program::tree::VarId).
     pub places: Vec<VarStorage>,
     /// True while what is computed leads to a variable that is precise.
     pub precise: bool,

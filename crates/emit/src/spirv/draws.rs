@@ -24,7 +24,7 @@ impl Draws {
         self.takes_once_in(2, freedom)
     }
 
-    /// SplitMix64.
+    /// The next 64 random bits, by SplitMix64.
     pub fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;

@@ -45,7 +45,7 @@ pub(super) struct Module<'a> {
     globals: FxHashMap<Global, Id>,
     /// Global variables that the entry point lists.
     interface: Vec<Id>,
-    /// GLSL.std.450
+    /// The import of GLSL.std.450, once something needs it.
     glsl: Option<Id>,
     clusters: u32,
 }
@@ -68,7 +68,7 @@ pub(super) enum Global {
     LogBase,
     /// How many words it has logged.
     Cursor,
-    /// A specialisation constant.
+    /// Specialisation constant `k` of the case.
     Constant(u32),
     /// A block that is a runtime array of words.
     Words,
@@ -366,7 +366,7 @@ impl<'a> Module<'a> {
         id
     }
 
-    /// A built-in variable.
+    /// The variable of a built-in, declared where it is asked for first.
     pub fn built_in(&mut self, built_in: BuiltIn, ty: Type) -> Id {
         if let Some(&id) = self.built_ins.get(&built_in) {
             return id;

@@ -415,7 +415,7 @@ impl<'a> Body<'_, 'a> {
         }
     }
 
-    /// OpControlBarrier or OpMemoryBarrier.
+    /// OpControlBarrier, or OpMemoryBarrier where no execution scope is given.
     fn barrier_of(&mut self, execution: Option<Scope>, memory: Scope, of: MemorySemantics) {
         let execution = execution.map(|scope| self.uint(scope as u32));
         let semantics = self.uint((MemorySemantics::ACQUIRE_RELEASE | of).bits());

@@ -450,7 +450,7 @@ impl<'p, 'a> Body<'p, 'a> {
         self.compare_counter(l, BinaryOp::Lt);
     }
 
-    /// Its opposite.
+    /// The opposite of [`Self::test`].
     fn not_test(&mut self, l: &'a Loop) {
         match &l.test {
             None => self.compare_counter(l, BinaryOp::Ge),

@@ -360,7 +360,7 @@ impl<'a> Printer<'a> {
         self.wgsl_arrays_begin();
     }
 
-    /// Fills the arrays.
+    /// Fills the workgroup's arrays with what they hold at first.
     fn wgsl_arrays_begin(&mut self) {
         let case = self.case;
         let invocations = case.entry_point.group_size();

@@ -114,7 +114,7 @@ pub(crate) const fn atomic(op: AtomicOp) -> Option<&'static str> {
     }
 }
 
-/// An operator.
+/// The operator; `^^` is `!=` of bools.
 pub(crate) const fn binary(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Xor => "!=",
@@ -178,7 +178,7 @@ pub(crate) enum Wave {
     Relative(&'static str, &'static str),
     /// `subgroupShuffle` of a lane so much higher, around the end.
     Rotate,
-    /// Not at all.
+    /// WGSL has no such operation.
     Lacking,
 }
 

@@ -17,7 +17,7 @@ pub enum Construct {
     SubgroupBarrier(SubgroupOp),
     /// Where the program has no data race without it.
     WorkgroupBarrier(Sync),
-    /// `assumeEXT`
+    /// `assumeEXT`, wherever it stands: its condition is true of every lane that comes there.
     Assumption,
     /// What is asked for an `if` or a switch.
     SelectionControl(SelectionControl),
@@ -26,7 +26,7 @@ pub enum Construct {
 }
 
 impl Construct {
-    /// Every construct.
+    /// Every construct that can be taken out: barriers, assumptions, and what is asked for selections and loops.
     pub fn all() -> impl Iterator<Item = Construct> {
         let barriers = TABLE.iter().filter(|info| info.gives == Gives::Nothing);
         let constructs = barriers.map(|info| Construct::SubgroupBarrier(info.op));

@@ -52,7 +52,7 @@ enum Kind {
     Exit,
     /// Replaced by its operand wherever it stands in one kind of place.
     Operation(&'static str, Within),
-    /// Off.
+    /// Turned off: another variant of the same program.
     Optimisation(Optimisation),
 }
 

@@ -4,19 +4,19 @@ use std::fmt;
 
 use tangle_program::variant::{Compiled, PASSES, Variant};
 
-/// An optimisation.
+/// An optimisation that can be turned off without a change of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Optimisation {
     /// A pass of `spirv-opt`, of [`PASSES`].
     Pass(&'static str),
-    /// `spirv-opt`.
+    /// All of `spirv-opt`: the front end's module goes to the driver.
     Optimiser,
     /// What `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT` turns off.
     Driver,
 }
 
 impl Optimisation {
-    /// Every optimisation.
+    /// Every optimisation, single passes first.
     pub fn all() -> impl Iterator<Item = Optimisation> {
         PASSES.into_iter().map(Optimisation::Pass).chain([Optimisation::Optimiser, Optimisation::Driver])
     }

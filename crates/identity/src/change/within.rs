@@ -7,18 +7,18 @@ use tangle_program::tree::Stmt;
 /// The constructs around a statement in its function: a loop, or else a switch, or else an `if`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Within {
-    /// None.
+    /// No loop, no switch and no `if`.
     StraightCode,
-    /// `if`s only.
+    /// One `if` or several, in neither switch nor loop.
     If,
     /// A switch, in no loop.
     Switch,
-    /// A loop.
+    /// A loop, whatever else there is around it.
     Loop,
 }
 
 impl Within {
-    /// Every kind.
+    /// Every kind, from the plainest on.
     pub const ALL: [Within; 4] = [Within::StraightCode, Within::If, Within::Switch, Within::Loop];
 
     /// The place of the statements in a statement that stands here.

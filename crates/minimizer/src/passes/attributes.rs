@@ -12,7 +12,7 @@ use crate::size::has_attribute;
 enum Edit {
     Everything,
     Statement(StmtAt),
-    /// All `precise`.
+    /// The `precise` of all locals of the program.
     Qualifiers,
     /// That of one local, by function and number.
     Qualifier(usize, usize),

@@ -30,9 +30,9 @@ pub use candidates::Candidates;
 pub struct Pass {
     /// Its name, for progress lines.
     pub name: &'static str,
-    /// What it does.
+    /// What its candidates are, in a few words, for lists.
     pub about: &'static str,
-    /// Its candidates.
+    /// The candidates that it makes from a case, the boldest first.
     pub candidates: for<'a> fn(&'a Case) -> Candidates<'a>,
 }
 

@@ -23,7 +23,7 @@ pub enum Fold {
 }
 
 impl Fold {
-    /// Every fold.
+    /// Every fold, in the order of declaration.
     pub const ALL: [Fold; 7] = [Fold::Add, Fold::Mul, Fold::Min, Fold::Max, Fold::And, Fold::Or, Fold::Xor];
 
     /// How GL_KHR_shader_subgroup calls it, for a type.

@@ -87,9 +87,9 @@ impl Category {
 pub enum Param {
     /// The generic operand: any type the row allows, scalar or vector.
     Value,
-    /// A bool.
+    /// A bool, lane by lane.
     Predicate,
-    /// A uvec4.
+    /// A uvec4, lane by lane: the lane's own mask.
     Mask,
     /// A uvec4 that must be equal over `T`: else undefined behaviour.
     UniformMask,
@@ -108,15 +108,15 @@ pub enum Param {
 /// The result of a subgroup operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
-    /// Nothing: a statement.
+    /// Nothing: the operation is a statement.
     Nothing,
     /// The type of the [`Param::Value`] operand.
     Same,
-    /// A bool.
+    /// A bool, for each lane.
     Bool,
-    /// A uint.
+    /// A uint, for each lane.
     Uint,
-    /// A uvec4.
+    /// A uvec4, for each lane: a ballot.
     Mask,
 }
 
@@ -170,7 +170,7 @@ pub enum Reach {
     Own,
     /// Those of `T` in the lane's quad.
     Quad,
-    /// All of `T`.
+    /// All lanes of `T`.
     Tangle,
 }
 
@@ -190,7 +190,7 @@ impl Reach {
 /// For which operands a result is defined in every lane of every tangle, given that the operands are defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defined {
-    /// All of them.
+    /// All operands.
     Always,
     /// None that is known without the tangle.
     Never,
@@ -217,7 +217,7 @@ pub enum Uniform {
     BySecond,
     /// If they all have the same operands.
     ByAll,
-    /// Not in general.
+    /// Lanes may get different results.
     No,
 }
 
@@ -242,14 +242,14 @@ pub struct Instance<'a> {
 /// A component of a vector, or a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// Its number.
+    /// Its number, from 0.
     pub index: usize,
     /// The number of components; 1 for a scalar.
     pub of: usize,
 }
 
 impl Component {
-    /// A scalar.
+    /// A scalar: the only component.
     pub const SCALAR: Component = Component { index: 0, of: 1 };
 
     /// True for the last component of a vector.

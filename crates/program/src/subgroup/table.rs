@@ -11,7 +11,7 @@ use crate::types::{Scalar, Type};
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct OpInfo {
-    /// The operation.
+    /// The operation that the row is of.
     pub op: SubgroupOp,
     /// The GLSL function, which is also the name in reports and statistics.
     pub name: &'static str,
@@ -23,7 +23,7 @@ pub struct OpInfo {
     pub category: Category,
     /// Operands in order, without the cluster size.
     pub params: &'static [Param],
-    /// The result.
+    /// The type of the result.
     pub gives: Gives,
     /// Component types allowed for [`Param::Value`]; empty if there is none.
     pub scalars: &'static [Scalar],
@@ -47,7 +47,7 @@ pub struct OpInfo {
     pub source: &'static str,
     /// What the result is, word for word; `{}` stands for the name of the fold. Empty for barriers.
     pub sentence: &'static str,
-    /// What it computes.
+    /// What it computes, of the columns of its operands.
     pub meaning: Meaning,
 }
 
@@ -119,7 +119,7 @@ const ANY_TYPE: &[Scalar] = &Scalar::ALL;
 /// What partitioned operations take here. Floats would need rules for NaN and signed zeros of the partition (docs/rules.md, rule P12).
 const INTEGERS: &[Scalar] = &Scalar::INTEGERS;
 const NUMBERS: &[Scalar] = &Scalar::NUMBERS;
-/// What has bits.
+/// Bool and integers: what bitwise operations take.
 const BITS: &[Scalar] = &Scalar::DISCRETE;
 
 const GLSL_SUBGROUP: &str = "GL_KHR_shader_subgroup rev 8";
@@ -755,7 +755,7 @@ const FOLD_ROWS: [[OpInfo; FORMS]; Fold::ALL.len()] = [
     fold_rows!(Xor, BITWISE),
 ];
 
-/// Number of operations.
+/// Number of operations: folds in each of their forms.
 const ROWS: usize = PLAIN_ROWS.len() + FOLD_ROWS.len() * FORMS;
 
 /// The table: every operation once.
@@ -773,7 +773,7 @@ pub static TABLE: [OpInfo; ROWS] = {
 };
 
 impl SubgroupOp {
-    /// The operation's row.
+    /// The operation's row of [`TABLE`].
     pub fn info(self) -> &'static OpInfo {
         &TABLE[self.index()]
     }

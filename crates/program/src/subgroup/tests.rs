@@ -286,7 +286,7 @@ fn of_mask(op: SubgroupOp, tangle: u128, mask: u64, index: u64) -> (Result<u128,
     ((op.info().meaning)(&instance, &mut out), out)
 }
 
-/// docs/rules.md, rule P5
+/// docs/rules.md, rule P5: bit counts and searches of a ballot are functions of a mask
 #[test]
 fn functions_of_a_mask() {
     use SubgroupOp as Op;
@@ -311,7 +311,7 @@ fn functions_of_a_mask() {
     assert_eq!(of_mask(Op::BallotBitExtract, 0x3, 0, 8).0, Ok(0x3));
 }
 
-/// docs/rules.md, rule P6
+/// docs/rules.md, rule P6: a broadcast's lane and the like must be the same in all lanes
 #[test]
 fn operands_that_must_be_uniform() {
     let (value, differs) = ([0; 8], [0, 0, 0, 1, 0, 0, 0, 0]);
@@ -366,7 +366,7 @@ fn ballots_and_votes() {
     assert_eq!(run(SubgroupOp::AllEqual)[0], 0);
 }
 
-/// docs/rules.md, rule P12
+/// docs/rules.md, rule P12: partitions, and what is undefined without one
 #[test]
 fn partitions() {
     let values = [3, 1, 3, 1, 7, 3, 1, 1];

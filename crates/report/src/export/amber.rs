@@ -31,7 +31,7 @@ pub(super) fn lacks(case: &Case) -> Option<&'static str> {
     (!is_flat).then_some("no script: Amber draws into one layer, with one sample a pixel")
 }
 
-/// The script.
+/// The AmberScript; without `expected` it only runs the shader.
 pub(super) fn amber(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
     let mut text = String::from("#!amber\n");
     comment(&mut text, "# ", &[&source.title, "", &source.story, "", &format!("Run: {}", command(needs))]);

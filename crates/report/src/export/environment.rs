@@ -8,7 +8,7 @@ use crate::subject::TestedDevice;
 /// A line of the environment block: what, and its value; empty where a person has to fill it in.
 pub type Property = (&'static str, String);
 
-/// The environment block.
+/// The environment block of a bug report; without a device every value is for a person to fill in.
 pub fn properties(device: Option<&TestedDevice>) -> Vec<Property> {
     let nothing = Value::Null;
     let info = device.map_or(&nothing, |device| &device.info);

@@ -26,7 +26,7 @@ pub(super) struct Expected {
     pub sites: Vec<SiteRow>,
 }
 
-/// A log site.
+/// A log site, as the table of sites has it.
 #[derive(Clone, Debug)]
 pub(super) struct SiteRow {
     pub id: SiteId,

@@ -31,7 +31,7 @@ pub(super) struct Page<'a> {
     pub made: &'a [&'a str],
 }
 
-/// The text.
+/// The text of `README.md`, in Markdown.
 pub(super) fn readme(page: &Page<'_>) -> String {
     let mut text = String::new();
     paragraph(&mut text, format_args!("# {}", page.source.title));

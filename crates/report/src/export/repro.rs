@@ -23,7 +23,7 @@ const TEMPLATE: &str = include_str!("repro.c");
 /// How long the program waits for the dispatch.
 const TIME_LIMIT_SECONDS: u32 = 30;
 
-/// The program.
+/// The program in C; without `expected` it compares nothing.
 pub(super) fn repro(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
     let template = chosen(&sections(source.case));
     filled(
@@ -338,7 +338,7 @@ fn data(source: &Source<'_>, expected: Option<&Expected>) -> String {
     text
 }
 
-/// `VkDescriptorType`.
+/// The number of the `VkDescriptorType`.
 const fn descriptor_type(class: ResourceClass) -> u32 {
     match class {
         ResourceClass::StorageImage => 3,
@@ -381,7 +381,7 @@ fn number(word: u32) -> String {
     if word < 1000 { word.to_string() } else { format!("{word:#x}") }
 }
 
-/// A string literal.
+/// A string literal of C.
 fn string(text: &str) -> String {
     let mut literal = String::from("\"");
     for byte in text.bytes() {

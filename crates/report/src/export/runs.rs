@@ -8,7 +8,7 @@ use tangle_identity::account::Account;
 pub(super) struct Run {
     /// Index of the first word in the buffer.
     pub at: usize,
-    /// The words.
+    /// The expected words, from `at` on.
     pub words: Vec<u32>,
     /// What they are; empty after the first run of an entry.
     pub note: String,

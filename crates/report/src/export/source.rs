@@ -35,9 +35,9 @@ pub(super) struct Source<'a> {
     pub(super) account: Option<&'a Account<'a>>,
     /// Words that cannot stand together, where the device has a choice: what the finding shows, if no word is wrong by itself.
     pub(super) relations: &'a [Relation],
-    /// One line.
+    /// What it shows, in one line.
     pub(super) title: String,
-    /// A few lines.
+    /// What it shows, in a few lines.
     pub(super) story: String,
 }
 

@@ -27,7 +27,7 @@ pub(super) fn lacks(case: &Case) -> Option<&'static str> {
     (case.entry_point.stage != Stage::Compute).then_some("no script: only compute shaders are exported to VkRunner")
 }
 
-/// The script.
+/// The script for VkRunner; without `expected` it only runs the shader.
 pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Expected>) -> String {
     let mut text = String::from("[comment]\n");
     comment(

@@ -26,7 +26,7 @@ const LONGEST: usize = 2_000;
 /// The most points of a curve.
 const POINTS: usize = 120;
 
-/// The page.
+/// The page of a campaign: bugs, devices, findings, and how it went.
 pub fn campaign(campaign: &Campaign) -> String {
     let mut html = Html::default();
     header(&mut html, campaign);
@@ -359,7 +359,7 @@ fn times(html: &mut Html, campaign: &Campaign) {
     html.raw("</tbody></table></div>\n");
 }
 
-/// Stages and seconds.
+/// Seconds by stage, with the stages' names.
 fn stages(times: StageTimes) -> [(&'static str, f64); 6] {
     [
         ("driver", times.driver),

@@ -11,7 +11,7 @@ use tangle_program::types::Scalar;
 use super::{Html, page};
 use crate::text::thousands;
 
-/// The page.
+/// The page of what was covered, a section for each device.
 pub fn coverage(by_device: &BTreeMap<String, Coverage>) -> String {
     let mut html = Html::default();
     html.raw("<header>\n<h1>Coverage</h1>\n</header>\n");

@@ -19,7 +19,7 @@ use tangle_identity::stage::{Cell, Outcome};
 /// Wrong lanes shown; the rest is counted.
 const ROWS_SHOWN: usize = 48;
 
-/// The page.
+/// The page of a finding.
 pub fn finding(finding: &Analysis<'_>) -> String {
     let mut html = Html::default();
     header(&mut html, finding);

@@ -31,7 +31,7 @@ const CELLS: usize = 12_000;
 /// A subgroup: its number, and of each lane that exists the number and the index in the account.
 type Group = (usize, Vec<(usize, usize)>);
 
-/// What is drawn.
+/// What is drawn: lanes against steps, of one group.
 struct Picture<'a> {
     account: &'a Account<'a>,
     subgroups: Vec<Group>,

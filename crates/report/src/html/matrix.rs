@@ -3,7 +3,7 @@
 use super::{Html, page};
 use crate::matrix::{Matrix, Meaning};
 
-/// The page.
+/// The page of devices against bugs.
 pub fn matrix(matrix: &Matrix) -> String {
     let mut html = Html::default();
     html.raw("<header>\n<h1>Devices against bugs</h1>\n</header>\n<section>\n");

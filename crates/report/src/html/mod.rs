@@ -35,7 +35,7 @@ const STYLE: &str = include_str!("style.css");
 #[derive(Debug, Default)]
 struct Html(String);
 
-/// An attribute.
+/// An attribute: its name, and the value, which is escaped when it is written.
 type Attribute<'a> = (&'static str, &'a dyn Display);
 
 /// Escapes what is written through it.
@@ -67,7 +67,7 @@ impl Html {
         self
     }
 
-    /// Text, escaped.
+    /// Adds text, escaped.
     fn text(&mut self, text: impl Display) -> &mut Html {
         let _ = write!(Escaped(&mut self.0), "{text}");
         self
@@ -99,7 +99,7 @@ impl Html {
         self.open(tag, attributes).text(text).close(tag)
     }
 
-    /// Other markup.
+    /// Adds markup that was made apart.
     fn append(&mut self, other: Html) -> &mut Html {
         self.0.push_str(&other.0);
         self
@@ -137,7 +137,7 @@ pub fn address(path: &str) -> String {
     address
 }
 
-/// A whole page.
+/// A whole page, with its style in it: nothing is loaded from elsewhere.
 fn page(title: &str, body: Html) -> String {
     let mut html = Html::default();
     html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");

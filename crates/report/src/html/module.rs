@@ -3,7 +3,7 @@
 use super::{Html, page};
 use crate::module::{ModuleReport, WHAT_MUST_BE};
 
-/// The page.
+/// The page of a module that was judged.
 pub fn module_page(about: &ModuleReport) -> String {
     let mut html = Html::default();
     html.raw("<header>\n")

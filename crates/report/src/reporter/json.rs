@@ -18,7 +18,7 @@ use crate::wrong_step::{LaneResult, WrongStep};
 /// The version of the fields.
 pub const FORMAT: u32 = 1;
 
-/// One object, indented.
+/// JSON: one object, indented.
 #[derive(Clone, Copy, Debug)]
 pub struct Json;
 

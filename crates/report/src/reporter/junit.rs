@@ -10,7 +10,7 @@ use crate::campaign::Campaign;
 use crate::replay::{Record, Replay};
 use crate::subject::Analysis;
 
-/// JUnit XML.
+/// JUnit XML, for CI systems.
 #[derive(Clone, Copy, Debug)]
 pub struct Junit;
 

@@ -25,7 +25,7 @@ const ROWS_SHOWN: usize = 32;
 pub enum Colour {
     /// With the sixteen colours every terminal has.
     Ansi,
-    /// Plain text.
+    /// Without colours.
     Plain,
 }
 
@@ -56,7 +56,7 @@ impl Colour {
     }
 }
 
-/// Plain text.
+/// Text for a terminal or a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
     /// Whether findings are coloured.
@@ -64,7 +64,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// For files.
+    /// Text without colours, for files.
     pub const PLAIN: Text = Text { colour: Colour::Plain };
 }
 

@@ -126,7 +126,7 @@ pub(super) fn fit_name(stem: &str) -> String {
     if super::driver::name_problem(name).is_none() { name.to_owned() } else { format!("driver-{name}") }
 }
 
-/// `lvp_icd.x86_64` → `lvp`.
+/// The name of a driver by its manifest's: `lvp` of `lvp_icd.x86_64`.
 pub(super) fn short_name(stem: &str) -> String {
     let name = stem.strip_suffix(&format!(".{}", std::env::consts::ARCH)).unwrap_or(stem);
     name.strip_suffix("_icd").unwrap_or(name).to_owned()

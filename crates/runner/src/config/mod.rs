@@ -30,7 +30,7 @@ pub const MOST_JOBS: u32 = 256;
 /// The longest devices file, bytes.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// A `devices.toml`.
+/// The contents of a `devices.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DevicesFile {

@@ -133,7 +133,7 @@ fn find(path: &Path) -> Result<Found, OwnError> {
     Ok(Found { manifests: vec![manifest], libraries: Vec::new() })
 }
 
-/// `libx.so`, `libx.so.1`
+/// True of the name of a shared library: `libx.so`, `libx.so.1`.
 fn is_library(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".so") || name.contains(".so.")

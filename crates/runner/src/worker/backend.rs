@@ -4,7 +4,7 @@ use crate::info::{DeviceInfo, DriverMode};
 use crate::job::Job;
 use crate::outcome::{Outcome, Stage};
 
-/// What executes jobs.
+/// What executes jobs: an interface to drivers.
 pub(super) trait Backend {
     /// Every device of the driver.
     fn devices(&mut self, driver: &str, mode: DriverMode) -> Result<Vec<DeviceInfo>, String>;

@@ -68,7 +68,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Reads [`FAULT_VARIABLE`].
+    /// The faults that [`FAULT_VARIABLE`] asks for; none without it.
     pub(super) fn from_environment() -> Result<Faults, String> {
         Faults::parse(&std::env::var(FAULT_VARIABLE).unwrap_or_default())
     }

@@ -62,7 +62,7 @@ pub(super) fn write_at_crash() {
     }
 }
 
-/// A fault.
+/// Handles a fault: writes the stack of the thread, and lets the process die of the signal.
 extern "C" fn caught(signal: c_int) {
     // SAFETY: gettid has no preconditions.
     let thread = unsafe { libc::gettid() };

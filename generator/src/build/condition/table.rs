@@ -15,7 +15,7 @@ use crate::weights::Weight;
 pub(super) struct Condition {
     /// How often it is chosen.
     pub(super) weight: Weight,
-    /// Writes it.
+    /// Writes a condition of this kind.
     pub(super) build: fn(&mut Builder<'_>) -> Cond,
 }
 

@@ -16,9 +16,9 @@ type Build = fn(&mut Builder<'_>, Scalar, Want) -> Expr;
 pub(in crate::build) struct Arithmetic {
     /// How often it is chosen.
     pub(in crate::build) weight: Weight,
-    /// Writes an integer.
+    /// Writes an expression of an integer type.
     pub(in crate::build) integer: Build,
-    /// Writes a float.
+    /// Writes an expression of a float type.
     pub(in crate::build) float: Build,
 }
 

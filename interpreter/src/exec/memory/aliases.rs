@@ -33,7 +33,7 @@ struct Access {
 /// Who accessed a granule.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// The last write.
+    /// The last write; `None` before the first.
     write: Option<Access>,
     /// Reads since then, one of a kind.
     reads: SmallVec<[Access; 2]>,

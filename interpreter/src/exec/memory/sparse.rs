@@ -7,13 +7,13 @@ use crate::exec::stop::Stop;
 pub(crate) struct Budget(pub(super) u64);
 
 impl Budget {
-    /// Takes bytes.
+    /// Takes bytes from what is left, or ends the run.
     pub fn take(&mut self, bytes: usize) -> Result<(), Stop> {
         self.0 = self.0.checked_sub(bytes as u64).ok_or(Stop::Memory)?;
         Ok(())
     }
 
-    /// Gives bytes back.
+    /// Gives bytes back that were taken.
     pub fn give(&mut self, bytes: usize) {
         self.0 += bytes as u64;
     }
@@ -83,7 +83,7 @@ impl<T: Copy> Sparse<T> {
         Ok(())
     }
 
-    /// One value everywhere.
+    /// Sets every place to `fill`, and gives the pages back to `budget`.
     pub(super) fn reset(&mut self, fill: T, budget: &mut Budget) {
         budget.give(self.used);
         *self = Sparse::new(fill);

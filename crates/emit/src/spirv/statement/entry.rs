@@ -224,7 +224,7 @@ impl<'a> Body<'_, 'a> {
         self.enter(first);
     }
 
-    /// OpReturn or OpReturnValue.
+    /// Copies parameters out, and then OpReturn or OpReturnValue.
     pub(super) fn leave(&mut self, value: Option<Id>) {
         for (var, pointer) in self.copied_out.clone() {
             let ty = self.function.var_type(var).unwrap_or(Type::UINT);

@@ -137,7 +137,7 @@ impl<'a> Body<'_, 'a> {
         self.jump(header);
     }
 
-    /// `do … while`
+    /// The blocks of a `do … while` loop, whose test stands behind the body.
     fn test_behind(&mut self, l: &'a Loop, header: BlockId, merge: BlockId, next: BlockId, in_continue: bool) {
         let mut body = l.body.as_slice();
         let first = if in_continue { next } else { self.new_block(Role::Arm) };

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_void};
 
 use khronos_egl as egl;
 
-/// libEGL, loaded.
+/// The functions of libEGL, which is loaded when a worker needs it.
 pub(super) type Egl = egl::DynamicInstance<egl::EGL1_4>;
 
 const PLATFORM_DEVICE: egl::Enum = 0x313F;
@@ -32,7 +32,7 @@ type GetPlatformDisplay = unsafe extern "system" fn(egl::Enum, *mut c_void, *con
 pub(super) enum Platform {
     /// A device of EGL_EXT_device_enumeration: its number and handle.
     Device(usize, *mut c_void),
-    /// EGL_MESA_platform_surfaceless.
+    /// No device: EGL_MESA_platform_surfaceless.
     Surfaceless,
 }
 

@@ -9,13 +9,13 @@ use super::program;
 use crate::info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, OpenGlInfo, SubgroupInfo, Subgroups, Uuid};
 use crate::worker::vulkan::describe::OPERATIONS;
 
-/// Queries of KHR_shader_subgroup.
+/// What KHR_shader_subgroup lets a program ask for.
 const SUBGROUP_SIZE: u32 = 0x9532;
 const SUBGROUP_SUPPORTED_STAGES: u32 = 0x9533;
 const SUBGROUP_SUPPORTED_FEATURES: u32 = 0x9534;
 const SUBGROUP_QUAD_ALL_STAGES: u32 = 0x9535;
 
-/// Queries of ARB_spirv_extensions.
+/// What ARB_spirv_extensions lets a program ask for.
 const SPIR_V_EXTENSIONS: u32 = 0x9553;
 const NUM_SPIR_V_EXTENSIONS: u32 = 0x9554;
 

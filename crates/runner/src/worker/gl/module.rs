@@ -31,7 +31,7 @@ mod code {
     pub const BLOCK: u32 = Decoration::Block as u32;
     pub const BUFFER_BLOCK: u32 = Decoration::BufferBlock as u32;
     pub const LOCAL_SIZE_ID: u32 = ExecutionMode::LocalSizeId as u32;
-    /// DependencyInfinite and DependencyLength.
+    /// The loop controls DependencyInfinite and DependencyLength.
     pub const DEPENDENCIES: u32 = 0xC;
 }
 

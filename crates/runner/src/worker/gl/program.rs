@@ -78,7 +78,7 @@ fn new_shader(gl: &glow::Context) -> Result<Shader<'_>, Failure> {
     Ok(Shader { gl, shader })
 }
 
-/// Compiles GLSL.
+/// Compiles GLSL; the error has the beginning of the compiler's log.
 pub(super) fn compile<'gl>(gl: &'gl glow::Context, source: &str) -> Result<Shader<'gl>, Failure> {
     let shader = new_shader(gl)?;
     // SAFETY: the shader was just made.

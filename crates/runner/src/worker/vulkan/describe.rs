@@ -12,7 +12,7 @@ use crate::info::{DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid
 use tangle_features::{Feature, FeatureSet};
 use tangle_program::case::SpirvVersion;
 
-/// Names of `VkShaderStageFlagBits`.
+/// Names of `VkShaderStageFlagBits`, lower case.
 const STAGES: [(vk::ShaderStageFlags, &str); 14] = [
     (vk::ShaderStageFlags::VERTEX, "vertex"),
     (vk::ShaderStageFlags::TESSELLATION_CONTROL, "tessellation_control"),
@@ -30,7 +30,7 @@ const STAGES: [(vk::ShaderStageFlags, &str); 14] = [
     (vk::ShaderStageFlags::CALLABLE_KHR, "callable"),
 ];
 
-/// Names of `VkSubgroupFeatureFlagBits`.
+/// Names of `VkSubgroupFeatureFlagBits`, lower case.
 pub(in crate::worker) const OPERATIONS: [(u32, &str); 11] = [
     (0x001, "basic"),
     (0x002, "vote"),

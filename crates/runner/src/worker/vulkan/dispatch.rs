@@ -277,9 +277,9 @@ const SHADER: Side = Side {
             | vk::AccessFlags::UNIFORM_READ.as_raw(),
     ),
 };
-/// Copies that read.
+/// Copies that read what shaders wrote.
 const FETCH: Side = Side { stage: vk::PipelineStageFlags::TRANSFER, access: vk::AccessFlags::TRANSFER_READ };
-/// This program, reading.
+/// This program, which reads mapped memory.
 const HOST: Side = Side { stage: vk::PipelineStageFlags::HOST, access: vk::AccessFlags::HOST_READ };
 
 /// Everything `before` did is there for `after` (rule Y8: a fence alone does not make writes visible to the

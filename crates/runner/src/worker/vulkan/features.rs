@@ -128,7 +128,7 @@ impl Chain {
         chain
     }
 
-    /// The chained structures.
+    /// The first structure, with the others chained behind it.
     pub(super) fn link(&mut self) -> &mut vk::PhysicalDeviceFeatures2<'static> {
         let mut next = std::ptr::null_mut();
         for block in self.0.iter_mut().rev() {

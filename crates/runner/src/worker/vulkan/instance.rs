@@ -23,7 +23,7 @@ pub(super) struct Instance {
     _entry: ash::Entry,
     pub(super) handle: ash::Instance,
     pub(super) physical_devices: Vec<vk::PhysicalDevice>,
-    /// Version asked for.
+    /// Version that was asked for, packed as Vulkan has it.
     pub(super) version: u32,
 }
 

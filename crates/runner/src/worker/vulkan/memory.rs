@@ -16,10 +16,10 @@ const MAPPED: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
     vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw() | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw(),
 );
 
-/// Where shaders work.
+/// In which memory the buffers are that shaders work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placement {
-    /// In mapped memory.
+    /// In mapped memory, which the program reads and writes itself.
     Shared,
     /// In device memory, with staging.
     Staged,
@@ -123,7 +123,7 @@ impl Memory {
         }
     }
 
-    /// Where shaders work.
+    /// In which memory the buffers are that shaders work on.
     pub(super) fn placement(&self) -> Placement {
         self.placement
     }

@@ -11,7 +11,7 @@ use super::instance::Instance;
 use super::layout::Layouts;
 use crate::info::{DeviceInfo, DriverMode};
 
-/// An opened device.
+/// A device that was opened, with what jobs need again and again.
 pub(super) struct Session {
     pub(super) info: DeviceInfo,
     pub(super) device: ash::Device,

@@ -14,13 +14,13 @@ use crate::worker::this_process::{self, leave};
 /// Environment variable of a worker with the folder of the Python package `wgpudawn`, where it is not the one that `./x setup` got.
 pub const RUNTIME_VARIABLE: &str = "TANGLE_WEBGPU_RUNTIME";
 
-/// See there.
+/// The program of the process, which speaks to Dawn.
 const SCRIPT: &str = include_str!("dawn.py");
 
 /// The longest line that is read, bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The running process.
+/// The process that has Dawn, while it runs.
 pub(super) struct Runtime {
     child: Child,
     input: ChildStdin,
@@ -29,7 +29,7 @@ pub(super) struct Runtime {
 
 /// What it says first.
 pub(super) struct Ready {
-    /// Of Dawn.
+    /// The version of Dawn.
     pub(super) version: String,
     /// All that it has on Vulkan.
     pub(super) adapters: Vec<Adapter>,
@@ -53,7 +53,7 @@ pub(super) struct Adapter {
 
 /// A job in its words.
 pub(super) struct Asked {
-    /// One line.
+    /// The job as a line of JSON.
     pub(super) line: String,
     /// What is in buffers.
     pub(super) words: Vec<u8>,
@@ -63,9 +63,9 @@ pub(super) struct Asked {
 
 /// What came of a job.
 pub(super) enum Reply {
-    /// It ran.
+    /// It ran; `words` are all buffers that come back, one behind the other.
     Done { times: Times, words: Vec<u32> },
-    /// A function failed.
+    /// A function failed: the kind of error, the function, and what it says.
     Failed { kind: String, call: String, message: String },
     /// There was no memory.
     OutOfMemory { call: String, message: String },
