@@ -384,7 +384,7 @@ impl Machine<'_> {
                     false => (bits as f64, bits),
                 };
                 // Numbers of 53 bits are exact; so are greater ones that end in zeros.
-                let is_exact = magnitude < 1 << 53 || magnitude.trailing_zeros() + 53 >= magnitude.ilog2() + 1;
+                let is_exact = magnitude < 1 << 53 || magnitude.trailing_zeros() + 53 > magnitude.ilog2();
                 let answer = if is_exact { Answer::Between(x, x) } else { Answer::Between(below(x), above(x)) };
                 // Zero from an integer has no sign to lose.
                 if magnitude == 0 { (0, 0) } else { self.answer(to, answer, place) }
