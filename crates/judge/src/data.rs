@@ -82,7 +82,12 @@ impl Scalar {
         Some(bits.to_le_bytes()[..self.size()].to_vec())
     }
 
-    /// The number that bytes hold, for people and for comparisons. 64-bit integers may lose their low-order bits: equality compares bytes.
+    /// True if bytes hold one number: of floats zeros of both signs are equal, and a NaN is equal to itself only.
+    pub fn is_equal(self, found: &[u8], wanted: &[u8]) -> bool {
+        found == wanted || matches!(self, Scalar::Float(_)) && self.number(found) == self.number(wanted)
+    }
+
+    /// The number that bytes hold, for people and for comparisons of order. 64-bit integers may lose their low-order bits.
     pub fn number(self, bytes: &[u8]) -> f64 {
         let mut word = [0; 8];
         word[..self.size()].copy_from_slice(&bytes[..self.size()]);
@@ -145,6 +150,22 @@ impl ItemType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_equal_or_not() {
+        for (scalar, found, wanted, is_equal) in [
+            (Scalar::Float(32), "0.0", "-0.0", true),
+            (Scalar::Float(64), "0.0", "-0.0", true),
+            (Scalar::Float(16), "1.0", "1.5", false),
+            (Scalar::Float(32), "NaN", "NaN", true),
+            // As numbers of 64 bits they are one.
+            (Scalar::Uint(64), "18446744073709551615", "18446744073709551614", false),
+            (Scalar::Int(8), "-1", "0xFF", true),
+        ] {
+            let bytes = [found, wanted].map(|text| scalar.encode(text).expect("a number"));
+            assert_eq!(scalar.is_equal(&bytes[0], &bytes[1]), is_equal, "{scalar:?}: {found}, {wanted}");
+        }
+    }
 
     #[test]
     fn types_and_where_their_values_lie() {

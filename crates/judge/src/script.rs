@@ -303,8 +303,8 @@ fn check(
         let (found, wanted) = (ty.scalar.number(actual), ty.scalar.number(&expected));
         let holds = match (comparison, allowed) {
             (Comparison::Equal, Some(allowed)) => is_near(found, wanted, allowed),
-            (Comparison::Equal, None) => actual == expected || found == wanted && size < 8,
-            (Comparison::NotEqual, _) => actual != expected,
+            (Comparison::Equal, None) => ty.scalar.is_equal(actual, &expected),
+            (Comparison::NotEqual, _) => !ty.scalar.is_equal(actual, &expected),
             (Comparison::Less, _) => found < wanted,
             (Comparison::LessOrEqual, _) => found <= wanted,
             (Comparison::Greater, _) => found > wanted,

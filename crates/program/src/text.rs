@@ -17,6 +17,18 @@ pub fn slug(text: &str) -> String {
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }
 
+/// The name of a variant in JSON: `elect_highest` of `ElectHighest`.
+pub fn snake_case(camel: &str) -> String {
+    let mut name = String::new();
+    for c in camel.chars() {
+        if c.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    name
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,7 +19,7 @@ macro_rules! faults {
 
             /// The name in JSON and in reports.
             pub fn name(self) -> String {
-                crate::faults::declare::snake_case(&format!("{self:?}"))
+                tangle_program::text::snake_case(&format!("{self:?}"))
             }
 
             /// Where it takes hold.
@@ -28,16 +28,4 @@ macro_rules! faults {
             }
         }
     };
-}
-
-/// The name of a variant in JSON: `elect_highest` of `ElectHighest`.
-pub(super) fn snake_case(camel: &str) -> String {
-    let mut name = String::new();
-    for c in camel.chars() {
-        if c.is_ascii_uppercase() && !name.is_empty() {
-            name.push('_');
-        }
-        name.push(c.to_ascii_lowercase());
-    }
-    name
 }

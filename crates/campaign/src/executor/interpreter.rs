@@ -17,6 +17,7 @@ use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{LOG, MAP};
 use tangle_program::case::{Case, SubgroupSize};
 use tangle_program::map_buffer;
+use tangle_program::text::snake_case;
 use tangle_runner::{BufferKind, Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
 
 use super::traits::{BuiltIn, Description, Executor, INTERPRETED_INPUTS, Task, Worker, subgroup_size};
@@ -46,25 +47,14 @@ impl FromStr for Interpreter {
 
     fn from_str(name: &str) -> anyhow::Result<Interpreter> {
         let (name, subgroup_size) = subgroup_size(name)?;
-        let planted = |name: &str| Planted::ALL.iter().copied().find(|&fault| fault_name(fault) == name);
+        let planted =
+            |name: &str| Planted::ALL.iter().copied().find(|&fault| snake_case(&format!("{fault:?}")) == name);
         let fault = match name.split_once(':') {
             None => None,
             Some((_, name)) => Some(planted(name).with_context(|| format!("no planted fault '{name}'"))?),
         };
         Ok(Interpreter { subgroup_size, fault })
     }
-}
-
-/// The name in a device's name: `elect_highest` of `ElectHighest`.
-fn fault_name(fault: Planted) -> String {
-    let mut name = String::new();
-    for c in format!("{fault:?}").chars() {
-        if c.is_ascii_uppercase() && !name.is_empty() {
-            name.push('_');
-        }
-        name.push(c.to_ascii_lowercase());
-    }
-    name
 }
 
 /// Why there is no observation.
