@@ -406,9 +406,10 @@ class Compiler:
         if self.name == "slang":
             slang = ["-lang", "hlsl", "-target", "spirv", "-O0", "-stage", "compute", "-warnings-disable", "41012,41024"]
             # Row-major in memory as in the suite's other compilers: -Zpr is theirs. Its own default is the same as HLSL's.
-            # For push constants this is the layout of constant buffers; the suite has that of structured buffers, as DXC.
+            # For push constants -fvk-use-dx-layout means the layout of constant buffers; in DXC that of structured buffers, whose scalars are packed.
             push = "push_constant" in pathlib.Path(source).read_text(errors="replace")
-            more = ["-fvk-use-dx-layout"] if "-fvk-use-dx-layout" in arguments and not push else []
+            layout = "-fvk-use-scalar-layout" if push else "-fvk-use-dx-layout"
+            more = [layout] if "-fvk-use-dx-layout" in arguments else []
             more += ["-matrix-layout-row-major"] if "-Zpr" in arguments else ["-matrix-layout-column-major"]
             return [*self.start, *slang, *more, "-entry", entry, "-profile", f"{profile.replace('cs', 'sm')}+spirv_1_6", source, "-o", output]
         more = ["--hlsl-dx9-compatible"] if "-Gec" in arguments else []

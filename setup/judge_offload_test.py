@@ -155,7 +155,8 @@ class Parts(unittest.TestCase):
         self.assertIn("--auto-map-bindings", command("glslang", []))
         layout = ["-fvk-use-dx-layout"]
         self.assertIn(*layout, command("slang", layout, "cbuffer A { int a; }"))
-        self.assertNotIn(*layout, command("slang", layout, "[[vk::push_constant]] S s;"))
+        pushed = command("slang", layout, "[[vk::push_constant]] S s;")
+        self.assertEqual((layout[0] in pushed, "-fvk-use-scalar-layout" in pushed), (False, True), pushed)
 
     def test_run_lines(self):
         parts = suite.split_file(TEST)
