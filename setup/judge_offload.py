@@ -21,7 +21,7 @@ A shader with subgroup operations is executed with each of the sizes, one with W
     disagrees      some value is determined, and another one is expected
     unsupported    the interpreter does not support the module
     not valid      the compiler's module is not valid
-    refused        the compiler refuses the shader
+    refused        the compiler refuses the shader, or says that it leaves something out, or ignores push constants
     no check       the test has nothing that can be compared
 
 --list names the tests of each row, --plant changes one bit of every expected value, so that nothing may agree. Exit code: 1 if something
