@@ -21,7 +21,7 @@ A shader with subgroup operations is executed with each of the sizes, one with W
     disagrees      some value is determined, and another one is expected
     unsupported    the interpreter does not support the module
     not valid      the compiler's module is not valid
-    refused        the compiler refuses the shader
+    refused        the compiler refuses the shader, or says that it leaves something out, or ignores push constants
     no check       the test has nothing that can be compared
 
 --list names the tests of each row, --plant changes one bit of every expected value, so that nothing may agree. Exit code: 1 if something
@@ -42,6 +42,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import typing
 
 try:
     import yaml
@@ -234,23 +235,37 @@ class Pipeline:
 # What the module asks for.
 
 
+class Module(typing.NamedTuple):
+    # {(set, binding): image}: the number of the format of an image, 0 if it has none; else None.
+    images: dict
+    # It has subgroup operations.
+    grouped: bool
+    # {name: (set, binding)}.
+    names: dict
+    # It has push constants.
+    push: bool
+
+
 def bindings(module):
-    """{(set, binding): image}: of an image (bits of a component, components) by its format, (0, 0) if it has none; else None."""
+    """What of a module a test needs: Module."""
     words = struct.unpack(f"<{len(module) // 4}I", module[: len(module) // 4 * 4])
     if not words or words[0] != 0x07230203:
         raise Unreadable("no module")
-    sets, places, types, variables, capabilities, at = {}, {}, {}, {}, set(), 5
+    sets, places, types, variables, names, capabilities, classes, at = {}, {}, {}, {}, {}, set(), set(), 5
     while at < len(words):
         count, code = words[at] >> 16, words[at] & 0xFFFF
         operands = words[at + 1 : at + count]
         if code == 71 and operands[1] in (33, 34):  # OpDecorate Binding, DescriptorSet
             (places if operands[1] == 33 else sets)[operands[0]] = operands[2]
+        elif code == 5:  # OpName
+            names[operands[0]] = struct.pack(f"<{count - 2}I", *operands[1:]).split(b"\0")[0].decode(errors="replace")
         elif code == 17:  # OpCapability
             capabilities.add(operands[0])
         elif code in (25, 27, 28, 29, 30, 32):  # OpTypeImage, SampledImage, Array, RuntimeArray, Struct, Pointer
             types[operands[0]] = (code, operands[1:])
         elif code == 59:  # OpVariable
             variables[operands[1]] = operands[0]
+            classes.add(operands[2])
         at += max(count, 1)
     found = {}
     for variable, binding in places.items():
@@ -261,7 +276,15 @@ def bindings(module):
         found[sets.get(variable, 0), binding] = image
     # GroupNonUniform…, of the KHR extensions before them SubgroupBallot and SubgroupVote, …Rotate, …Partitioned, quad control.
     grouped = bool(capabilities & {*range(61, 69), 4423, 4431, 5087, 5297, 6026})
-    return found, grouped
+    named = {names[variable]: (sets.get(variable, 0), binding) for variable, binding in places.items() if variable in names}
+    return Module(found, grouped, named, 9 in classes)
+
+
+def moved(places, names, shader):
+    """The places of the resources in this module. To one that the shader gives no register the compiler gives a number: then its name counts."""
+    given = {name for name in places if "vk::binding" in shader or re.search(rf"\b{re.escape(name)}\b[^;{{}}]*:\s*register\b", shader)}
+    there = {name: place if name in given else names.get(name, place) for name, place in places.items()}
+    return there if len(set(there.values())) == len(there) else places
 
 
 def widened(data, buffer):
@@ -373,7 +396,9 @@ class Compiler:
     def command(self, source, output, arguments):
         """What compiles SOURCE. As in the suite's own configuration for Vulkan (test/lit.cfg.py)."""
         if self.name == "dxc":
-            return [*self.start, "-spirv", "-fspv-target-env=vulkan1.3", *arguments, "-Fo", output, source]
+            # The suite's DXC has HLSL 2021 as its default; 1.7 of 2022 had 2018.
+            language = [] if "-HV" in arguments else ["-HV", "2021"]
+            return [*self.start, "-spirv", "-fspv-target-env=vulkan1.3", *language, *arguments, "-Fo", output, source]
         if self.name == "clang":
             clang = ["--driver-mode=dxc", "-spirv", "-fspv-target-env=vulkan1.3", "-fspv-extension=DXC", "-fno-crash-diagnostics"]
             return [*self.start, *clang, *arguments, "-Fo", output, source]
@@ -381,18 +406,22 @@ class Compiler:
         if self.name == "slang":
             slang = ["-lang", "hlsl", "-target", "spirv", "-O0", "-stage", "compute", "-warnings-disable", "41012,41024"]
             # Row-major in memory as in the suite's other compilers: -Zpr is theirs. Its own default is the same as HLSL's.
-            more = ["-fvk-use-dx-layout"] if "-fvk-use-dx-layout" in arguments else []
+            # For push constants -fvk-use-dx-layout means the layout of constant buffers; in DXC that of structured buffers, whose scalars are packed.
+            push = "push_constant" in pathlib.Path(source).read_text(errors="replace")
+            layout = "-fvk-use-scalar-layout" if push else "-fvk-use-dx-layout"
+            more = [layout] if "-fvk-use-dx-layout" in arguments else []
             more += ["-matrix-layout-row-major"] if "-Zpr" in arguments else ["-matrix-layout-column-major"]
             return [*self.start, *slang, *more, "-entry", entry, "-profile", f"{profile.replace('cs', 'sm')}+spirv_1_6", source, "-o", output]
         more = ["--hlsl-dx9-compatible"] if "-Gec" in arguments else []
-        return [*self.start, "-D", "-V", "--target-env", "vulkan1.1", "-S", "comp", "-e", entry, *more, source, "-o", output]
+        # Without --auto-map-bindings all resources without a register have binding 0.
+        return [*self.start, "-D", "-V", "--target-env", "vulkan1.1", "--auto-map-bindings", "-S", "comp", "-e", entry, *more, source, "-o", output]
 
 
 def said(run):
     """The first line of a failed compilation that says why."""
     text = (run.stderr + "\n" + run.stdout).strip()
     lines = text.splitlines()
-    marks = ("error in backend", "LLVM ERROR", "fatal error", "error:", "error", "ERROR:", "Assertion", "Running pass")
+    marks = ("Missing functionality", "error in backend", "LLVM ERROR", "fatal error", "error:", "error", "ERROR:", "Assertion", "Running pass")
     for mark in marks:
         for line in lines:
             if mark in line:
@@ -567,7 +596,7 @@ def compared(pipeline, words_of, checks, plant):
 
 def judge(args, module, pipeline, checks, size, folder):
     """(kind, detail) of a module with one subgroup size."""
-    found, _ = bindings(module.read_bytes())
+    found = bindings(module.read_bytes()).images
     command = [args.tangle, "judge", "--json", str(module), "--subgroup-size", str(size), "--workgroups", ",".join(map(str, pipeline.workgroups))]
     for constant in pipeline.constants:
         code, width = FORMATS[constant["Type"]]
@@ -670,7 +699,8 @@ def compiled(compiler, parts, source, arguments, folder):
         run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT, check=False, cwd=folder)
     except subprocess.TimeoutExpired:
         return "refused", f"more than {TIMEOUT} s"
-    if run.returncode or not output.is_file():
+    # glslang gives a module all the same, without what it cannot do.
+    if run.returncode or not output.is_file() or "Missing functionality" in run.stdout:
         return "refused", said(run)
     return output
 
@@ -688,13 +718,19 @@ def run_test(args, compiler, path, folder):
             pipeline = Pipeline(parts[pipeline])
             if not pipeline.results and not checked(text, list(pipeline.buffers)):
                 raise Unreadable("no expected values: an image, or patterns")
+            if "StaticSampler(" in parts[source]:
+                raise Unreadable("a sampler of a root signature of DirectX")
             module = compiled(compiler, parts, source, arguments, here)
             if isinstance(module, tuple):
                 rows.append(module)
                 continue
             wave = re.search(r"\[WaveSize\((\d+)\)\]", parts[source])
-            _, grouped = bindings(module.read_bytes())
-            sizes = [int(wave[1])] if wave else args.sizes if grouped else args.sizes[-2:-1] or args.sizes
+            there = bindings(module.read_bytes())
+            if pipeline.push and not there.push:
+                rows.append(("refused", "it ignores [[vk::push_constant]]"))
+                continue
+            pipeline.places = moved(pipeline.places, there.names, parts[source])
+            sizes = [int(wave[1])] if wave else args.sizes if there.grouped else args.sizes[-2:-1] or args.sizes
             by_size = {size: judge(args, module, pipeline, text, size, here) for size in sizes}
             rows.append(together(by_size))
     except Unreadable as error:

@@ -3,6 +3,7 @@
 import json
 import os
 import struct
+import tempfile
 import unittest
 from unittest import mock
 
@@ -131,7 +132,32 @@ class WholeRuns(SuiteCase):
         self.assertEqual((code, "[with --equal-stores]" in text), (1, True), text)
 
 
+    def test_module_without_what_glslang_lacks_is_refused(self):
+        program = """import os, sys
+open(sys.argv[sys.argv.index("-o") + 1], "wb").write(open(os.environ["MODULE"], "rb").read())
+print("Missing functionality: matrix swizzle")
+"""
+        self.command += ["--glslang", self.program("glslang", program), "--compilers", "glslang"]
+        code, text = self.run_suite(answer(out=(5, 6)))
+        self.assertEqual((code, "1 refused: Missing functionality: matrix swizzle" in text), (0, True), text)
+
+
 class Parts(unittest.TestCase):
+    def test_options_of_compilers(self):
+        def command(name, arguments, text=""):
+            with tempfile.NamedTemporaryFile("w", suffix=".hlsl") as source:
+                source.write(text)
+                source.flush()
+                return suite.Compiler(name, [name], "").command(source.name, "out", arguments)
+
+        self.assertIn("-HV 2021", " ".join(command("dxc", ["-T", "cs_6_5"])))
+        self.assertNotIn("2021", command("dxc", ["-HV", "202x"]))
+        self.assertIn("--auto-map-bindings", command("glslang", []))
+        layout = ["-fvk-use-dx-layout"]
+        self.assertIn(*layout, command("slang", layout, "cbuffer A { int a; }"))
+        pushed = command("slang", layout, "[[vk::push_constant]] S s;")
+        self.assertEqual((layout[0] in pushed, "-fvk-use-scalar-layout" in pushed), (False, True), pushed)
+
     def test_run_lines(self):
         parts = suite.split_file(TEST)
         self.assertEqual(suite.jobs(parts), [("source.hlsl", ["-T", "cs_6_5"], "pipeline.yaml")])
@@ -139,6 +165,14 @@ class Parts(unittest.TestCase):
         self.assertEqual(suite.jobs(more), [])
         long = TEST.replace("-T cs_6_5 ", "%if Vulkan %{ -fvk-use-dx-layout %} \\\n# RUN: -T cs_6_5 ")
         self.assertEqual(suite.jobs(suite.split_file(long))[0][1], ["-fvk-use-dx-layout", "-T", "cs_6_5"])
+
+    def test_places_of_resources_without_a_register(self):
+        shader = "RWBuffer<int> In;\nRWStructuredBuffer<float> Out;\nRWStructuredBuffer<float> More[2] : register(u9);"
+        places, names = {"In": (0, 0), "Out": (0, 1), "More": (0, 9)}, {"In": (0, 0), "Out": (0, 3), "More": (0, 4)}
+        self.assertEqual(suite.moved(places, names, shader), {"In": (0, 0), "Out": (0, 3), "More": (0, 9)})
+        # With the attribute all stay, as do two that would meet.
+        self.assertEqual(suite.moved(places, names, "[[vk::binding(1)]] " + shader), places)
+        self.assertEqual(suite.moved(places, names | {"Out": (0, 9)}, shader), places)
 
     def test_conditions(self):
         features = {"Vulkan", "DXC"}

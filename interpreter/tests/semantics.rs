@@ -1578,6 +1578,10 @@ fn integer_dot_products() {
     assert_eq!(text_of(&words), [format!("{lane},?").as_str(); 8].join(" "));
     let faulty = run(&words, Tier::Maximal, Some(Planted::DotOverflows));
     assert_eq!(self::text(&faulty), [format!("{lane},ffffffff").as_str(); 8].join(" "));
+    let module = assemble(&text, "%s = OpSDot %int %bytes %signs\nOpReturn", "spv1.3");
+    let refused = Pipeline::new(&Module::parse(&module).expect("a module"), &PipelineOptions::default());
+    let Err(Error::Invalid(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("without a packed vector format"), "{why}");
 }
 
 #[test]

@@ -567,6 +567,9 @@ impl Decoder<'_> {
         if packed {
             (x, y) = (self.rebundle(&x, 32, 8), self.rebundle(&y, 32, 8));
             from = 8;
+        } else if x.len() == 1 {
+            // "When Vector 1 and Vector 2 are scalar integer types, Packed Vector Format must be specified": spirv-val does not ask for it.
+            return Err(invalid("a dot product of scalars without a packed vector format"));
         }
         if x.len() != y.len() {
             return Err(invalid("a dot product of different lengths"));
