@@ -20,7 +20,7 @@
 //! ```
 //!
 //! A skeleton is a coarse thing, so that more has to fit. The operations: where the skeleton of a `case` does not name them, a minimal program has to
-//! have one of the same category. The operators: where a `case` has neither operations nor control flow, a program has to have half of those of the `case`. The effect: a crash is not what gives wrong results. And who made the module: what
+//! have one of the same category. The operators: where a `case` has neither operations nor control flow, a program has to have half of those of the `case`. A `precise` variable: where the `case` has one, which the minimiser drops if it can. The effect: a crash is not what gives wrong results. And who made the module: what
 //! only `spirv-opt`'s module of a program gives (the minimiser has tried the front end's) is not what the front end's gives. The pass: the minimiser leaves
 //! out all that are not needed. So a bug with anything beside its signature is identified by minimal programs only.
 //!
@@ -126,6 +126,8 @@ struct Shape {
     categories: BTreeSet<Category>,
     /// Half of these operators are in all of them ([`operators`]); empty if any will do.
     operators: BTreeSet<&'static str>,
+    /// All of them have a `precise` variable: the minimiser asks for that where it is needed only.
+    is_precise: bool,
 }
 
 impl Shape {
@@ -134,8 +136,12 @@ impl Shape {
         let skeleton = skeleton(case);
         let is_any = matches!(skeleton, Skeleton::AfterLoop { .. }) || skeleton.names_operations();
         let categories = if is_any { BTreeSet::new() } else { to_blame(case) };
-        Shape { skeleton: skeleton.to_string(), categories, operators: operators(case) }
+        Shape { skeleton: skeleton.to_string(), categories, operators: operators(case), is_precise: is_precise(case) }
     }
+}
+
+fn is_precise(case: &Case) -> bool {
+    case.program.functions.iter().flat_map(|function| &function.locals).any(|local| local.precise)
 }
 
 /// The kinds of operations that may be to blame in a program: a ballot beside others only shows what they do.
@@ -210,6 +216,7 @@ impl Known {
             let has_one = known.categories.is_empty() || !known.categories.is_disjoint(&operations);
             let common = known.operators.intersection(&operators).count();
             has_one
+                && (!known.is_precise || is_precise(minimal))
                 && 2 * common >= known.operators.len()
                 && shown.iter().flatten().any(|shown| *shown == known.skeleton)
         };
@@ -357,7 +364,8 @@ impl Entry {
                 "programs of many bugs pass without that: two changes of the program, or one that identifies a bug alone".into()
             );
         }
-        let of_any = |skeleton| Shape { skeleton, categories: BTreeSet::new(), operators: BTreeSet::new() };
+        let of_any =
+            |skeleton| Shape { skeleton, categories: BTreeSet::new(), operators: BTreeSet::new(), is_precise: false };
         let mut shapes: Vec<Shape> = self.skeleton.into_iter().map(of_any).collect();
         let minimal = self.case.as_deref().map(|case| read_case(file, case)).transpose()?;
         let skeleton = minimal.as_ref().map(skeleton);
