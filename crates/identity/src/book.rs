@@ -11,7 +11,7 @@
 //! drivers = ["llvmpipe"]                    # the drivers that have it, in Vulkan's words (`driverName`); or compilers, "hlsl@dxc"; or "glslang" or "spirv-opt", which make the modules
 //! devices = ["lavapipe-*-w512"]             # only on devices of these names
 //! note = "…"
-//! case = "cases/….json"                     # and signature, skeleton, example, pass, effect, avoid, passes_without: as in `known.rs`
+//! case = "cases/….json"                     # and signature, skeleton, also, example, pass, effect, avoid, passes_without: as in `known.rs`
 //!
 //! [[versions]]                              # what was seen, version by version
 //! driver = "llvmpipe"
@@ -158,6 +158,9 @@ pub struct Record {
     /// A minimal case, a path from the folder of the book: its skeleton identifies the bug ([`crate::known`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<PathBuf>,
+    /// Minimal cases of other shapes, paths from the folder of the book: their skeletons identify the bug as that of `case` does ([`crate::known`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<PathBuf>,
     /// A case that shows the bug and identifies nothing, a path from the folder of the book ([`crate::known`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<PathBuf>,

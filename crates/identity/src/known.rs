@@ -9,6 +9,7 @@
 //! signature = "^hang: while creating"       # a regular expression, found anywhere in a finding's signature
 //! skeleton = "after-loop"                   # the shape of the minimal program, as `tangle fuzz --minimize` prints it
 //! case = "loop-value.json"                  # a minimal case, beside this file: its skeleton counts
+//! also = ["in-a-switch.json"]               # beside `case`: minimal cases of other shapes
 //! example = "shuffle.json"                  # a case that shows it, for `tangle matrix`; it identifies nothing
 //! pass = "loop-unroll"                      # beside one of them, of a bug of spirv-opt: the last pass of the minimal program's list
 //! effect = "dies"                           # of skeleton and case: "wrong" results, which is what is meant without it, or the driver "dies"
@@ -73,6 +74,8 @@ struct Entry {
     signature: Option<String>,
     skeleton: Option<String>,
     case: Option<PathBuf>,
+    #[serde(default)]
+    also: Vec<PathBuf>,
     example: Option<PathBuf>,
     pass: Option<String>,
     #[serde(default)]
@@ -340,6 +343,7 @@ fn of_page(record: Record, file: &Path) -> Result<Bug, String> {
         signature: record.signature.clone(),
         skeleton: record.skeleton.clone(),
         case: record.case.clone(),
+        also: record.also.clone(),
         example: record.example.clone(),
         pass: record.pass.clone(),
         effect: record.effect,
@@ -368,13 +372,15 @@ impl Entry {
             |skeleton| Shape { skeleton, categories: BTreeSet::new(), operators: BTreeSet::new(), is_precise: false };
         let mut shapes: Vec<Shape> = self.skeleton.into_iter().map(of_any).collect();
         let minimal = self.case.as_deref().map(|case| read_case(file, case)).transpose()?;
-        let skeleton = minimal.as_ref().map(skeleton);
+        let also: Vec<Case> = self.also.iter().map(|case| read_case(file, case)).collect::<Result<_, _>>()?;
         let mut avoid: BTreeSet<Combination> = self.avoid.into_iter().collect();
-        if let (true, Some(minimal), Some(skeleton)) = (avoid.is_empty(), &minimal, &skeleton) {
+        if avoid.is_empty() {
             // A skeleton names operations where it is they that are broken.
-            avoid.extend(Combination::of_minimal(minimal, skeleton.names_operations(), self.pass.as_deref()));
+            let of_minimal =
+                |case: &Case| Combination::of_minimal(case, skeleton(case).names_operations(), self.pass.as_deref());
+            avoid.extend(minimal.iter().chain(&also).filter_map(of_minimal));
         }
-        shapes.extend(minimal.as_ref().map(Shape::of));
+        shapes.extend(minimal.iter().chain(&also).map(Shape::of));
         let example = self.example.as_deref().map(|case| read_case(file, case)).transpose()?;
         let versions = [("first bad", self.first_bad), ("last bad", self.last_bad), ("fixed in", self.fixed_in)];
         let versions = versions.iter().filter(|(_, version)| !version.is_empty());
