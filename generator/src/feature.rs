@@ -6,13 +6,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use tangle_program::case::{Case, Stage};
-use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Program, walk_block};
 use tangle_program::types::Type;
 use tangle_program::variant::{PASSES, single_passes};
 
-use crate::pairs::{Kind, Pair, UNTYPED, of_program, possible};
+use crate::pairs::{Kind, Pair, UNTYPED, of_program, operator_name, possible};
 use crate::stats::{Construct, Stats};
 
 /// Something that a case contains or does not.
@@ -53,23 +52,18 @@ pub struct Contents {
 /// The name of what an expression does; `None` if it has no operand.
 fn doing(expr: &Expr) -> Option<String> {
     match expr {
-        Expr::Unary(op, _) => Some(format!("{op:?}")),
-        Expr::Binary(op, ..) => Some(format!("{op:?}")),
-        Expr::Intrinsic(op, _) => Some(format!("{op:?}")),
         Expr::Subgroup(call) => Some(call.op.info().category.name().to_owned()),
         Expr::Cast(..) => Some("Cast".to_owned()),
         Expr::Select(..) => Some("Select".to_owned()),
-        _ => None,
+        _ => operator_name(expr),
     }
 }
 
 /// Every name that [`doing`] gives.
 fn doings() -> impl Iterator<Item = String> {
-    let operators =
-        UnaryOp::ALL.iter().map(|op| format!("{op:?}")).chain(BinaryOp::ALL.iter().map(|op| format!("{op:?}")));
-    let functions = Intrinsic::ALL.iter().map(|op| format!("{op:?}"));
-    let operations = Category::ALL.iter().map(|category| category.name().to_owned());
-    operators.chain(functions).chain(operations).chain(["Cast".to_owned(), "Select".to_owned()])
+    let operators = possible().into_iter().filter(|pair| pair.kind == Kind::Operator).map(|pair| pair.first);
+    let operations = Category::ALL.into_iter().map(|category| category.name().to_owned());
+    operators.chain(operations).chain(["Cast".to_owned(), "Select".to_owned()])
 }
 
 fn operands(program: &Program) -> BTreeSet<(String, String)> {

@@ -80,14 +80,19 @@ fn pair(kind: Kind, first: impl Into<String>, second: impl Into<String>) -> Pair
     Pair { kind, first: first.into(), second: second.into() }
 }
 
+/// The name of an operator or a built-in function; `None` for another expression.
+pub(crate) fn operator_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Unary(op, _) => Some(format!("{op:?}")),
+        Expr::Binary(op, ..) => Some(format!("{op:?}")),
+        Expr::Intrinsic(op, _) => Some(format!("{op:?}")),
+        _ => None,
+    }
+}
+
 fn operator(expr: &Expr, function: &Function) -> Option<Pair> {
-    let (name, ty) = match expr {
-        Expr::Unary(op, x) => (format!("{op:?}"), x.ty(function)?),
-        Expr::Binary(op, x, _) => (format!("{op:?}"), x.ty(function)?),
-        Expr::Intrinsic(op, args) => (format!("{op:?}"), args.first()?.ty(function)?),
-        _ => return None,
-    };
-    Some(pair(Kind::Operator, name, ty.to_string()))
+    let name = operator_name(expr)?;
+    Some(pair(Kind::Operator, name, expr.operands().next()?.ty(function)?.to_string()))
 }
 
 fn of_block(block: &Block, found: &mut BTreeSet<Pair>) {

@@ -39,23 +39,15 @@ pub(crate) fn decode(w: u8, bits: u64) -> f64 {
 /// The bits of a number that is representable.
 pub(crate) fn encode(w: u8, x: f64) -> Option<u64> {
     match w {
-        16 => {
-            if x == 0.0 {
-                return Some(if x.is_sign_negative() { 0x8000 } else { 0 });
+        16 => encode_normal(w, x).or_else(|| {
+            let sign = x.to_bits() >> 63 << 15;
+            if x.is_infinite() {
+                return Some(sign | 0x7C00);
             }
-            if !x.is_finite() {
-                return if x.is_nan() { None } else { Some(if x > 0.0 { 0x7C00 } else { 0xFC00 }) };
-            }
-            let sign = if x < 0.0 { 0x8000u64 } else { 0 };
-            let exponent = (((x.to_bits() >> 52) & 0x7FF) as i32 - 1023).max(-14);
-            let scaled = x.abs() * power(10 - exponent);
-            if exponent > 15 || scaled.fract() != 0.0 {
-                return None;
-            }
-            let scaled = scaled as u64;
-            let biased = if scaled < 1024 { 0 } else { (exponent + 15) as u64 };
-            Some(sign | biased << 10 | (scaled & 0x3FF))
-        }
+            // Zeros and denormals, whose unit is 2 to the power of -24.
+            let scaled = x.abs() * power(24);
+            (scaled < 1024.0 && scaled.fract() == 0.0).then_some(sign | scaled as u64)
+        }),
         32 => {
             let y = x as f32;
             (f64::from(y) == x).then(|| u64::from(y.to_bits()))
@@ -147,4 +139,46 @@ pub(super) fn scaled(x: f64, n: i32) -> f64 {
     let step = n.clamp(-1000, 1000);
     let y = x * power(step);
     if step == n || y == 0.0 { y } else { scaled(y, n - step) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_read_and_written() {
+        for bits in 0..=0xFFFF_u64 {
+            let x = decode(16, bits);
+            let expected = (!x.is_nan()).then_some(bits);
+            assert_eq!(encode(16, x), expected, "{bits:#x}");
+            let is_normal = (1..31).contains(&(bits >> 10 & 0x1F));
+            assert_eq!(encode_normal(16, x), expected.filter(|_| is_normal), "{bits:#x}");
+            // Between two numbers there is none.
+            let between = f64::from_bits(x.to_bits() | 1);
+            assert_eq!(encode(16, between), None, "{bits:#x}");
+        }
+        assert_eq!(encode(16, 65536.0), None);
+    }
+
+    #[test]
+    fn products_are_exact_or_not() {
+        let (wide, ulp) = (1.0 + power(-26), power(-52));
+        for (x, y, is_exact) in [
+            (3.0, 0.25, true),
+            (-1.5, 0.0, true),
+            // 26 bits each, and one bit more.
+            (1.0 + power(-25), 1.0 + power(-25), true),
+            (wide, wide, true),
+            (wide, 1.0 + power(-27), false),
+            (1.0 + ulp, 1.0 + ulp, false),
+            // What is lost is no number.
+            (power(-600), power(-600), false),
+            (power(1000), power(1000), false),
+        ] {
+            assert_eq!(mul(x, y), (x * y, is_exact), "{x:e} {y:e}");
+        }
+        for (x, expected) in [(2.75, 2.0), (-2.75, -2.0), (-0.5, 0.0), (power(53) + 2.0, power(53) + 2.0)] {
+            assert_eq!(whole(x), expected);
+        }
+    }
 }
