@@ -414,6 +414,17 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_that_avoids_every_program_has_one_nevertheless() {
+        let target = [Target::built_in("reference").expect("it is built in")];
+        let log: Combination = "Log".parse().expect("a construct");
+        let choice = Choice { seed: 5, without: [log.clone()].into(), ..Choice::default() };
+        let plan = Plan::new(choice, &target).expect("a plan");
+        let (case, avoided) = plan.drawn(0);
+        assert!(log.is_in(&Contents::of(&case)));
+        assert_eq!(avoided, MOST_AVOIDED);
+    }
+
+    #[test]
     fn cases_with_one_program_follow_each_other() {
         let plan = plan(None);
         let inputs = plan.inputs();

@@ -552,6 +552,36 @@ mod tests {
         }
     }
 
+    /// A bug has the shapes of `case` and `also`; where they have a `precise` variable, a program without one is another bug.
+    #[test]
+    fn a_bug_can_have_several_shapes_and_need_a_precise_variable() {
+        let regressions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/regressions");
+        let path = |name: &str| regressions.join(format!("glslang_precise_member_of_{name}.json"));
+        let case = |name: &str| {
+            Case::from_json(&fs::read_to_string(path(name)).expect("it is there")).expect("a case of the corpus")
+        };
+        let one = format!("[[bug]]\nname = 'a'\ncase = '{}'\neffect = 'dies'\n", path("struct").display());
+        let two = format!("{one}also = ['{}']\n", path("array").display());
+        let imprecise = |mut case: Case| {
+            let locals = case.program.functions.iter_mut().flat_map(|function| &mut function.locals);
+            locals.for_each(|local| local.precise = false);
+            case
+        };
+        let device = DeviceId { name: "mine".into(), driver: String::new() };
+        let signature = Signature::new(Kind::Crash, Detail::Text(String::new()));
+        for (known, minimal, is_known) in [
+            (&one, case("struct"), true),
+            (&one, case("array"), false),
+            (&two, case("struct"), true),
+            (&two, case("array"), true),
+            (&two, imprecise(case("struct")), false),
+            (&two, imprecise(case("array")), false),
+        ] {
+            let known = read(known).expect("it is good");
+            assert_eq!(known.by_case(&device, &signature, &minimal).is_some(), is_known, "{:?}", minimal.about);
+        }
+    }
+
     #[test]
     fn wrong_values_of_a_stage_are_its_own() {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");

@@ -128,8 +128,6 @@ impl State {
         let (here, asked) = (&self.choice, choice);
         let names = |devices: &[String]| devices.join(", ");
         let text = |variant: &Option<Variant>| variant.as_ref().map(Variant::to_string);
-        let without = |choice: &Choice| choice.without.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let changes = |choice: &Choice| choice.changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let stages = |choice: &Choice| {
             let names: Vec<&str> = choice.stages.iter().map(|stage| stage.name()).collect();
             or_any((!names.is_empty()).then(|| names.join(", ")))
@@ -142,8 +140,8 @@ impl State {
             ("stage", stages(here), stages(asked)),
             ("variant", or_any(text(&here.variant)), or_any(text(&asked.variant))),
             ("inputs", here.inputs.to_string(), asked.inputs.to_string()),
-            ("without", or_none(without(here)), or_none(without(asked))),
-            ("changes", or_none(changes(here)), or_none(changes(asked))),
+            ("without", or_none(&here.without), or_none(&asked.without)),
+            ("changes", or_none(&here.changes), or_none(&asked.changes)),
             ("shard", here.shard.to_string(), asked.shard.to_string()),
         ];
         let differing = rows.into_iter().filter(|(_, here, asked)| here != asked);
@@ -155,8 +153,9 @@ fn or_any(name: Option<impl Into<String>>) -> String {
     name.map_or_else(|| "any".into(), Into::into)
 }
 
-fn or_none(names: String) -> String {
-    if names.is_empty() { "nothing".into() } else { names }
+fn or_none<T: ToString>(all: &BTreeSet<T>) -> String {
+    let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+    if names.is_empty() { "nothing".into() } else { names.join(", ") }
 }
 
 /// The folder of a campaign, which no other process uses meanwhile. Dropped before [`Folder::keep`], it leaves nothing behind that it made.
