@@ -267,7 +267,7 @@ def main():
             command.add_argument("--jobs", type=int, default=1, help="campaigns at once; two threads work for each")
             command.add_argument("--only", choices=["held", "tuned"], help="the faults held out, or the others")
             command.add_argument("--json", type=Path, help="write the seconds to a file")
-            command.add_argument("--options", nargs="*", default=[], help="more options of `tangle fuzz`, after all others")
+            command.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="more options of `tangle fuzz`, after all others")
     args = parser.parse_args()
     args.run(args)
 

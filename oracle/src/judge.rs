@@ -85,6 +85,16 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// Nothing is said of a case that is not well-defined, for the reason given.
+    pub fn not_defined(why: String) -> Judgement {
+        Judgement {
+            verdict: Verdict::Invalid(why),
+            map_faults: Vec::new(),
+            counts: Counts::default(),
+            op_use: Vec::new(),
+        }
+    }
+
     /// How well it stands that the device is wrong: the best of what the mismatch and the broken rules of the lane map rest on. `None` if
     /// nothing is wrong with the device.
     pub fn severity(&self) -> Option<Severity> {

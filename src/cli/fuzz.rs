@@ -175,8 +175,8 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     );
     let folder = Folder::open(&args.out)?;
     // Read in any case: a folder that cannot be used is reported before the devices are opened.
-    let seed_there = folder.seed()?;
-    let seed = args.seed.or(seed_there).unwrap_or_else(rand::random);
+    let there = folder.choice()?;
+    let seed = args.seed.or(there.as_ref().map(|choice| choice.seed)).unwrap_or_else(rand::random);
     ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::SeqCst) {
             // The second time: at once.
@@ -203,6 +203,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             changes.extend(avoided.changes);
         }
     }
+    let economy = there.map_or_else(|| Target::economy(&targets), |choice| choice.economy());
     let options = CampaignOptions {
         choice: Choice {
             seed,
@@ -210,7 +211,8 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             tier: args.tier,
             stages: args.stage.into_iter().collect(),
             variant: args.variant,
-            inputs: args.inputs.unwrap_or_else(|| Target::inputs(&targets)),
+            inputs: args.inputs.unwrap_or(economy.inputs),
+            long_loops: economy.long_loops,
             without,
             changes,
             shard: args.shard.unwrap_or_default(),

@@ -14,6 +14,8 @@ use arbitrary::Unstructured;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
+use tangle_analysis::cost::cost;
+use tangle_analysis::validate::validate;
 use tangle_generator::{Combination, Config, Contents, Profile, from_seed, generate, vary};
 use tangle_identity::Change;
 use tangle_program::case::{Case, Launch, Stage, Tier};
@@ -22,7 +24,7 @@ use tangle_program::tree::{Block, Stmt};
 use tangle_program::variant::{Freedom, PASSES, Printing, Variant};
 
 use crate::capabilities::missing_in_arb;
-use crate::executor::INPUTS;
+use crate::executor::{Economy, INPUTS};
 use crate::shard::Shard;
 use crate::target::Target;
 
@@ -110,6 +112,9 @@ pub struct Choice {
     /// How many cases have the same program, each with data of its own.
     #[serde(default = "one")]
     pub inputs: NonZero<u32>,
+    /// Of how many programs with a loop of tens of thousands of iterations one is drawn.
+    #[serde(default = "one")]
+    pub long_loops: NonZero<u32>,
     /// What no case contains: how a campaign is steered away from what is known to be broken.
     #[serde(default)]
     pub without: BTreeSet<Combination>,
@@ -130,6 +135,7 @@ impl Default for Choice {
             stages: BTreeSet::new(),
             variant: None,
             inputs: INPUTS,
+            long_loops: one(),
             without: BTreeSet::new(),
             changes: BTreeSet::new(),
             shard: Shard::default(),
@@ -137,10 +143,20 @@ impl Default for Choice {
     }
 }
 
+impl Choice {
+    /// What it makes its cases of.
+    pub fn economy(&self) -> Economy {
+        Economy { inputs: self.inputs, long_loops: self.long_loops }
+    }
+}
+
 /// What campaigns had before there was a choice.
 const fn one() -> NonZero<u32> {
     NonZero::<u32>::MIN
 }
+
+/// From so many iterations on a program has long loops ([`Choice::long_loops`]).
+const LONG: u64 = 10_000;
 
 /// The sequence of cases of a campaign.
 #[derive(Clone, Debug)]
@@ -246,10 +262,10 @@ impl Plan {
             let mut case = from_seed(rng.random(), &config);
             tries += 1;
             let fits = config.without.is_empty() || tries > MOST_TRIES || missing_in_arb(&case).is_empty();
-            if !fits {
+            if !fits || self.is_spared(index, &case) {
                 continue;
             }
-            self.remove_barriers(&mut case);
+            case = self.without_barriers(case);
             for change in &self.choice.changes {
                 case = change.apply(&case).unwrap_or(case);
             }
@@ -281,12 +297,20 @@ impl Plan {
         }
     }
 
-    /// Takes the barriers to avoid out of a case.
-    fn remove_barriers(&self, case: &mut Case) {
+    /// True if its loop of so many iterations is not for the program of this number.
+    fn is_spared(&self, index: u64, case: &Case) -> bool {
+        !index.is_multiple_of(self.choice.long_loops.get().into()) && cost(case).long_iterations >= LONG
+    }
+
+    /// The case without the barriers to avoid; as it is where it needs their order, so that it is left out.
+    fn without_barriers(&self, case: Case) -> Case {
         let ops: BTreeSet<SubgroupOp> = self.choice.without.iter().filter_map(Combination::operation).collect();
-        if !ops.is_empty() {
-            case.program.functions.iter_mut().for_each(|function| remove_barriers(&mut function.body, &ops));
+        if ops.is_empty() {
+            return case;
         }
+        let mut without = case.clone();
+        without.program.functions.iter_mut().for_each(|function| remove_barriers(&mut function.body, &ops));
+        if validate(&without).is_ok() { without } else { case }
     }
 
     /// True if something else to avoid is left. Cases are made much faster than drivers run them, so that a new one is drawn instead.
@@ -411,6 +435,37 @@ mod tests {
         });
         assert!(counts[0].0 > 10 && counts[0].1 > 10 && counts[0].2 == 0, "{counts:?}");
         assert!(counts[1].0 == 0 && counts[1].1 == 0 && counts[1].2 > 10, "{counts:?}");
+    }
+
+    #[test]
+    fn long_loops_come_as_often_as_is_chosen() {
+        let target = [Target::built_in("reference").expect("it is built in")];
+        let numbers = |long_loops: u32| -> Vec<u64> {
+            let choice = Choice { seed: 3, long_loops: NonZero::new(long_loops).expect("not 0"), ..Choice::default() };
+            let plan = Plan::new(choice, &target).expect("a plan");
+            (0..800).filter(|&index| cost(&plan.program(index)).long_iterations >= LONG).collect()
+        };
+        let [all, few] = [1, 16].map(numbers);
+        assert!(all.len() > 8, "{all:?}");
+        assert_eq!(few, all.into_iter().filter(|number| number % 16 == 0).collect::<Vec<_>>());
+    }
+
+    /// Where invocations exchange values through memory, the barrier that orders them cannot go: such a program is left out.
+    #[test]
+    fn programs_without_barriers_are_valid() {
+        let target = [Target::built_in("reference").expect("it is built in")];
+        let barrier: Combination = "subgroupBarrier".parse().expect("an operation");
+        let choice = Choice { seed: 7, ..Choice::default() };
+        let without = Choice { without: [barrier.clone()].into(), ..choice.clone() };
+        let [with, without] = [choice, without].map(|choice| Plan::new(choice, &target).expect("a plan"));
+        let has_barrier = |case: &Case| barrier.is_in(&Contents::of(case));
+        assert!((0..300).any(|index| has_barrier(&with.program(index))));
+        for index in 0..300 {
+            let case = without.program(index);
+            assert!(!has_barrier(&case), "{index}");
+            assert_eq!(validate(&case), Ok(()), "{index}");
+        }
+        assert!((0..300).any(|index| without.avoided(index) > 0));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use tangle_runner::{
 
 use crate::capabilities::Capabilities;
 use crate::executor::driver::Driver;
-use crate::executor::{self, Description, Executor, INPUTS, Runs, Worker};
+use crate::executor::{self, Description, Economy, Executor, Runs, Worker};
 use crate::failure;
 use crate::prepare::{self, Prep, Prepared, ToolchainFault, observation};
 
@@ -206,6 +206,14 @@ impl Conclusion {
         vec![Conclusion { debug_settings: capabilities.debug_settings, ..Conclusion::without_data(finish) }]
     }
 
+    /// The same, unless it is a failure of a case that is not valid: that is a mistake of tangle, and says nothing about the device.
+    pub fn of_well_defined(self, case: &Case) -> Conclusion {
+        match self.signature(case).and_then(|_| validate(case).err()) {
+            Some(invalid) => Conclusion::without_data(Finish::Judged(Judgement::not_defined(invalid.to_string()))),
+            None => self,
+        }
+    }
+
     fn judged(case: &Case, capabilities: &Capabilities, observation: Observation) -> Conclusion {
         let judgement = judge(case, &observation, capabilities.sizes);
         Conclusion {
@@ -295,9 +303,14 @@ impl Target {
         self.executor.mode() == DriverMode::Execute
     }
 
-    /// How many inputs a program has in a campaign of these, if not asked for.
-    pub fn inputs(targets: &[Target]) -> NonZero<u32> {
-        targets.iter().map(|target| target.executor.inputs()).max().unwrap_or(INPUTS)
+    /// What a campaign of these makes its cases of, if not asked for: a driver among them decides.
+    pub fn economy(targets: &[Target]) -> Economy {
+        let all = || targets.iter().map(|target| target.executor.economy());
+        let default = Economy::OF_DRIVERS;
+        Economy {
+            inputs: all().map(|economy| economy.inputs).max().unwrap_or(default.inputs),
+            long_loops: all().map(|economy| economy.long_loops).min().unwrap_or(default.long_loops),
+        }
     }
 
     /// True if it runs modules, so that whoever made them may be to blame.
@@ -497,4 +510,27 @@ fn advised(error: DeviceError, inventory: &Inventory) -> anyhow::Error {
 pub fn inventory(names: &[String], drivers: &Drivers) -> anyhow::Result<Inventory> {
     let names: Vec<&String> = names.iter().collect();
     Ok(Inventory::probe(&drivers_of(&names, drivers)?, &ProbeOptions::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_generator::{Config, from_seed};
+    use tangle_program::tree::{Expr, Stmt, VarId};
+
+    use super::*;
+
+    #[test]
+    fn a_failure_of_a_case_that_is_not_valid_says_nothing() {
+        let valid = from_seed(1, &Config::default());
+        let mut invalid = valid.clone();
+        let nowhere: VarId = u32::MAX;
+        invalid.program.functions[0].body.push(Stmt::Assign { var: nowhere, value: Expr::Var(nowhere) });
+        let finish = |finish, case| Conclusion::without_data(finish).of_well_defined(case).finish;
+        let failed = Finish::Fatal { how: "killed".into() };
+        let unsupported = Finish::Unsupported { missing: vec!["shaderInt64".into()] };
+        assert_eq!(finish(failed.clone(), &valid), failed);
+        assert_eq!(finish(unsupported.clone(), &invalid), unsupported);
+        let Finish::Judged(judgement) = finish(failed, &invalid) else { panic!("it is judged") };
+        assert!(matches!(judgement.verdict, Verdict::Invalid(_)), "{judgement:?}");
+    }
 }

@@ -140,6 +140,7 @@ impl State {
             ("stage", stages(here), stages(asked)),
             ("variant", or_any(text(&here.variant)), or_any(text(&asked.variant))),
             ("inputs", here.inputs.to_string(), asked.inputs.to_string()),
+            ("long loops", format!("1 of {}", here.long_loops), format!("1 of {}", asked.long_loops)),
             ("without", or_none(&here.without), or_none(&asked.without)),
             ("changes", or_none(&here.changes), or_none(&asked.changes)),
             ("shard", here.shard.to_string(), asked.shard.to_string()),
@@ -217,15 +218,15 @@ impl Folder {
         Ok(())
     }
 
-    /// The seed of the campaign in the folder, if there is one: a resumed campaign keeps it.
+    /// What the campaign in the folder is made of, if there is one: a resumed campaign keeps what is not asked for anew.
     ///
     /// # Errors
     /// If the folder's campaign is of an unknown format.
-    pub fn seed(&self) -> anyhow::Result<Option<u64>> {
+    pub fn choice(&self) -> anyhow::Result<Option<Choice>> {
         let states = [self.file(STATE), self.previous(STATE)].into_iter();
         for path in states {
             if let Ok(Some(state)) = read_state(&path)? {
-                return Ok(Some(state.choice.seed));
+                return Ok(Some(state.choice));
             }
         }
         Ok(None)
@@ -487,6 +488,7 @@ mod tests {
     use tangle_program::case::Stage;
 
     use super::*;
+    use crate::executor::INPUTS;
 
     #[test]
     fn every_difference_is_told() {
@@ -499,6 +501,7 @@ mod tests {
             stages: [Stage::Mesh].into(),
             variant: Some(Variant::Size),
             inputs: NonZero::<u32>::MIN,
+            long_loops: INPUTS,
             without: ["subgroupElect".parse().expect("an operation")].into(),
             changes: ["subgroupBarrier in a loop".parse().expect("a change")].into(),
             shard: "2/8".parse().expect("a shard"),
@@ -517,6 +520,7 @@ mod tests {
                     "stage any, not mesh",
                     "variant any, not spirv-opt-Os",
                     "inputs 8, not 1",
+                    "long loops 1 of 1, not 1 of 8",
                     "without nothing, not subgroupElect",
                     "changes nothing, not subgroupBarrier in a loop",
                     "shard 1/1, not 2/8",
@@ -535,9 +539,9 @@ mod tests {
         let error = Folder::open(place.path()).expect_err("it is taken").to_string();
         assert!(error.contains("another campaign is running"), "{error}");
         folder.write(&State::new(Choice::default(), vec![]), &BTreeMap::new()).expect("it can be written");
-        assert_eq!(folder.seed().expect("it can be read"), Some(0));
+        assert_eq!(folder.choice().expect("it can be read").map(|choice| choice.seed), Some(0));
         fs::write(folder.file(STATE), "{\"format\": 9}").expect("it can be written");
-        let error = folder.seed().expect_err("an unknown format").to_string();
+        let error = folder.choice().expect_err("an unknown format").to_string();
         assert!(error.contains("format 9") && error.contains("campaign.json"), "{error}");
         drop(folder);
         Folder::open(place.path()).expect("it is free again");

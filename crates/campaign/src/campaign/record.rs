@@ -109,6 +109,7 @@ impl Campaign {
             batch.numbers.clone().map(|number| (number, Entered::LeftOut)).collect();
         for (at, mut conclusion) in conclusions {
             let (number, case) = &batch.cases[at];
+            conclusion = conclusion.of_well_defined(case);
             let found = conclusion.signature(case);
             let clearer = worker.and_then(|worker| clearer(target, worker, case, found.as_ref()));
             let raised = clearer.map(|(case, clearer)| {

@@ -15,7 +15,7 @@ use tangle_program::variant::{FrontEnd, Language};
 use tangle_runner::Completion;
 
 use super::interpreter::Interpreter;
-use super::traits::{BuiltIn, Description, Executor, INTERPRETED_INPUTS, Task, Worker, subgroup_size};
+use super::traits::{BuiltIn, Description, Economy, Executor, Task, Worker, subgroup_size};
 use crate::capabilities::Capabilities;
 use crate::prepare::Prepared;
 
@@ -110,8 +110,8 @@ impl Executor for CompilerDevice {
         self.jobs = jobs;
     }
 
-    fn inputs(&self) -> NonZero<u32> {
-        INTERPRETED_INPUTS
+    fn economy(&self) -> Economy {
+        Economy::OF_THE_INTERPRETER
     }
 
     fn front_end(&self) -> Option<&FrontEnd> {

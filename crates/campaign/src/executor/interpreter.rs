@@ -20,7 +20,7 @@ use tangle_program::map_buffer;
 use tangle_program::text::snake_case;
 use tangle_runner::{BufferKind, Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
 
-use super::traits::{BuiltIn, Description, Executor, INTERPRETED_INPUTS, Task, Worker, subgroup_size};
+use super::traits::{BuiltIn, Description, Economy, Executor, Task, Worker, subgroup_size};
 use crate::capabilities::Capabilities;
 use crate::prepare::{Prepared, job_with, launch_output};
 
@@ -232,8 +232,8 @@ impl Executor for InterpreterDevice {
         self.jobs = jobs;
     }
 
-    fn inputs(&self) -> NonZero<u32> {
-        INTERPRETED_INPUTS
+    fn economy(&self) -> Economy {
+        Economy::OF_THE_INTERPRETER
     }
 }
 

@@ -14,7 +14,7 @@ use crossbeam_channel::bounded;
 use tangle_runner::{Outcome, Terms};
 
 use crate::prepare::Prepared;
-pub use traits::{BuiltIn, Description, Executor, INPUTS, Runs, Task, Worker, subgroup_size};
+pub use traits::{BuiltIn, Description, Economy, Executor, INPUTS, Runs, Task, Worker, subgroup_size};
 
 /// Every kind that is part of tangle.
 pub const BUILT_IN: [BuiltIn; 6] =

@@ -16,8 +16,24 @@ use crate::prepare::Prepared;
 /// How many inputs a program has on a driver, if not asked for: `docs/speed.md` has what was measured.
 pub const INPUTS: NonZero<u32> = NonZero::new(8).unwrap();
 
-/// The same where the interpreter runs them, for which an input costs as much as a third of a program that a compiler makes.
-pub(super) const INTERPRETED_INPUTS: NonZero<u32> = NonZero::new(2).unwrap();
+/// What a campaign makes its cases of, if not asked for: `docs/speed.md` has what was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Economy {
+    /// How many inputs a program has: as many as cost little beside making it.
+    pub inputs: NonZero<u32>,
+    /// Of how many programs with a loop of tens of thousands of iterations one is drawn.
+    pub long_loops: NonZero<u32>,
+}
+
+impl Economy {
+    /// On drivers, for which iterations are cheap.
+    pub const OF_DRIVERS: Economy = Economy { inputs: INPUTS, long_loops: NonZero::<u32>::MIN };
+
+    /// Where the interpreter executes: an input costs as much as a third of a program that a compiler makes, and one program of 40 has such a loop,
+    /// which costs more than all others.
+    pub const OF_THE_INTERPRETER: Economy =
+        Economy { inputs: NonZero::new(2).unwrap(), long_loops: NonZero::new(16).unwrap() };
+}
 
 /// Something that runs cases.
 pub trait Executor: Send + Sync {
@@ -35,9 +51,9 @@ pub trait Executor: Send + Sync {
         DriverMode::Execute
     }
 
-    /// How many inputs a program has, if not asked for: as many as cost little beside making it.
-    fn inputs(&self) -> NonZero<u32> {
-        INPUTS
+    /// What its campaigns make their cases of, if not asked for.
+    fn economy(&self) -> Economy {
+        Economy::OF_DRIVERS
     }
 
     /// What it runs of a case.
