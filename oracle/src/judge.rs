@@ -82,6 +82,9 @@ pub struct Judgement {
     /// Use of every operation of the program, in the order of [`tangle_analysis::context::operations`]; empty if there was no prediction.
     #[serde(skip)]
     pub op_use: Vec<OpUse>,
+    /// True if a sum or product of integers over lanes may leave its type.
+    #[serde(skip)]
+    pub overflows: bool,
 }
 
 impl Judgement {
@@ -92,6 +95,7 @@ impl Judgement {
             map_faults: Vec::new(),
             counts: Counts::default(),
             op_use: Vec::new(),
+            overflows: false,
         }
     }
 
@@ -188,8 +192,13 @@ pub struct WrongLane {
 /// Judges an observation of a case.
 pub fn judge(case: &Case, observation: &Observation, promise: SizePromise) -> Judgement {
     let (map, map_faults) = LaneMap::check(case, &observation.map, promise);
-    let mut judgement =
-        Judgement { verdict: Verdict::LaneMap, map_faults, counts: Counts::default(), op_use: Vec::new() };
+    let mut judgement = Judgement {
+        verdict: Verdict::LaneMap,
+        map_faults,
+        counts: Counts::default(),
+        op_use: Vec::new(),
+        overflows: false,
+    };
     let Some(map) = map else {
         if judgement.map_faults.is_empty() {
             // Subgroups that are none of a workgroup's, where that is allowed.
@@ -208,6 +217,7 @@ pub fn judge(case: &Case, observation: &Observation, promise: SizePromise) -> Ju
     let (reached, sites) = prediction.sites_reached();
     judgement.counts = Counts { sites: sites as u64, sites_reached: reached as u64, ..counts };
     judgement.op_use = prediction.op_use();
+    judgement.overflows = prediction.overflows();
     judgement.verdict = match mismatch {
         Some(mut mismatch) => {
             mismatch.weakest_tier = weaker_broken(case, &map, observation);

@@ -269,6 +269,11 @@ impl Prediction {
         uses
     }
 
+    /// True if a sum or product of integers over lanes may leave its type ([`Fold::may_overflow`]).
+    pub fn overflows(&self) -> bool {
+        self.groups.iter().any(|group| group.counts.overflows)
+    }
+
     /// Log sites that some lane reaches, and all there are.
     pub fn sites_reached(&self) -> (usize, usize) {
         let events = self.groups.iter().flat_map(|group| &group.events);

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use tangle_identity::{Change, Detail, Kind, Signature};
-use tangle_minimizer::{Check, Minimized, Progress, minimize};
+use tangle_minimizer::{Check, Minimized, Progress, Small, minimize};
 use tangle_program::case::Case;
 use tangle_report::saved::Rate;
 use tangle_runner::{Completion, Outcome, Terms, thread_time};
@@ -184,6 +184,18 @@ pub fn reduce(
             AtMaximal::Unsaid => {}
         }
     }
+    if conclusion.overflows()
+        && let Some((small, wrong, rate)) = judge.without_overflow(&minimized.case)?
+    {
+        (conclusion, after) = (wrong, rate);
+        minimized.neighbour = minimized.neighbour.as_ref().and_then(|neighbour| small.in_case(neighbour));
+        if let Some(neighbour) = &minimized.neighbour
+            && !judge.is_right(neighbour)?
+        {
+            minimized.neighbour = None;
+        }
+        minimized.case = small.in_case(&minimized.case).unwrap_or(minimized.case);
+    }
     minimized.case.origin.minimized_from = Some(from.unwrap_or_else(|| content_hash(case)));
     let prep = Prep::of(minimized.case.clone());
     let Some(signature) = conclusion.signature(prep.case()) else { bail!("the minimised case does not fail any more") };
@@ -299,12 +311,31 @@ impl<'a> Judge<'a> {
     /// A case that passes at its own tier, at tier maximal, if it passes there, too.
     fn right_at_maximal(&mut self, case: &Case) -> anyhow::Result<Option<Case>> {
         let Some(case) = self.targets.first().and_then(|target| raised(target, case)) else { return Ok(None) };
+        Ok(self.is_right(&case)?.then_some(case))
+    }
+
+    /// True if a case passes every time.
+    fn is_right(&mut self, case: &Case) -> anyhow::Result<bool> {
         for _ in 0..self.repeats {
-            if !is_pass(&self.one(&case)?) {
-                return Ok(None);
+            if !is_pass(&self.one(case)?) {
+                return Ok(false);
             }
         }
-        Ok(Some(case))
+        Ok(true)
+    }
+
+    /// The first numbers with which the case fails the same way and its sums and products over lanes stay within their types: the result of such a
+    /// run, and how often it fails.
+    fn without_overflow(&mut self, case: &Case) -> anyhow::Result<Option<(Small, Conclusion, Rate)>> {
+        for small in Small::ALL {
+            let Some(case) = small.in_case(case) else { continue };
+            if let (Some(conclusion), rate) = self.confirm(&case)?
+                && !conclusion.overflows()
+            {
+                return Ok(Some((small, conclusion, rate)));
+            }
+        }
+        Ok(None)
     }
 
     /// Finds out what the failure is and how often it comes, given the first run.
@@ -531,7 +562,7 @@ mod tests {
 
     use tangle_program::case::Tier;
     use tangle_program::ops::BinaryOp;
-    use tangle_program::subgroup::{Severity, SubgroupOp};
+    use tangle_program::subgroup::{Fold, Severity, SubgroupOp};
     use tangle_program::tree::{Builtin, Expr, Stmt};
     use tangle_program::types::Scalar;
 
@@ -572,6 +603,26 @@ mod tests {
         assert!(!reduction.passes_at_maximal);
         let (found, by_the_letter) = reduced(&device, &case, Same::Signature, 50);
         assert_eq!(by_the_letter.signature, found, "by the letter it stays what it is");
+    }
+
+    #[test]
+    fn a_sum_that_overflows_is_made_of_small_numbers() {
+        let text = include_str!("../../../corpus/vectors/V01.json");
+        let mut case = Case { tier: Tier::Plain, ..Case::from_json(text).expect("a case of the corpus") };
+        let lane = || Expr::Builtin(Builtin::Lane);
+        let sum = Expr::subgroup(SubgroupOp::Reduce(Fold::Add), [Expr::binary(BinaryOp::Sub, lane(), Expr::Uint(1))]);
+        case.program.functions.last_mut().expect("main").body = vec![Stmt::Log { site: 1, values: vec![sum] }];
+        let device = [Target::built_in("reference:reduce_four_lanes").expect("there is such a fault")];
+        let found = device[0].run(&prepare(case.clone()).expect("it compiles"));
+        assert!(found.overflows(), "{found:?}");
+        let options = ReduceOptions { candidates: Some(0), ..ReduceOptions::default() };
+        let never = AtomicBool::new(false);
+        let reduction = reduce(&device, &case, None, &options, &never, |_| ControlFlow::Continue(()));
+        let reduction = reduction.expect("it fails");
+        let body = |case: &Case| case.program.functions.last().expect("main").body.clone();
+        assert_eq!(body(reduction.prep.case()), body(&Small::ThreeBits.in_case(&case).expect("a sum")));
+        assert!(!reduction.conclusion.overflows());
+        assert!(reduction.after.is_always());
     }
 
     /// A reference device whose fault goes away with maximal reconvergence.

@@ -206,6 +206,11 @@ impl Conclusion {
         vec![Conclusion { debug_settings: capabilities.debug_settings, ..Conclusion::without_data(finish) }]
     }
 
+    /// True if a sum or product of integers over lanes may leave its type in it.
+    pub fn overflows(&self) -> bool {
+        matches!(&self.finish, Finish::Judged(judgement) if judgement.overflows)
+    }
+
     /// The same, unless it is a failure of a case that is not valid: that is a mistake of tangle, and says nothing about the device.
     pub fn of_well_defined(self, case: &Case) -> Conclusion {
         match self.signature(case).and_then(|_| validate(case).err()) {

@@ -22,6 +22,7 @@
 pub mod access;
 mod engine;
 mod hide;
+mod overflow;
 pub mod passes;
 pub mod size;
 
@@ -31,6 +32,7 @@ use tangle_program::case::Case;
 
 pub use engine::{Check, MinimizeOptions, Minimized, Progress};
 pub use hide::{hide_constants, uniforms_in_variables};
+pub use overflow::Small;
 pub use passes::{Pass, TABLE};
 pub use size::{Size, statements};
 

@@ -107,6 +107,8 @@ pub(crate) struct OpCounts {
     pub executed: Vec<[u64; 2]>,
     /// Compared values that it went into: likewise.
     pub checked: Vec<[u64; 2]>,
+    /// True if a sum or product of integers over lanes may have left its type.
+    pub overflows: bool,
 }
 
 /// What a pass is for.
@@ -209,7 +211,11 @@ impl<'a, R: Rules> Machine<'a, R> {
             memory: Memory::new(&case.program.shared, Learnt::default()),
             logs: vec![LaneLog::default(); layout.slots],
             events: Vec::new(),
-            counts: OpCounts { executed: vec![[0; 2]; code.ops.len()], checked: vec![[0; 2]; code.ops.len()] },
+            counts: OpCounts {
+                executed: vec![[0; 2]; code.ops.len()],
+                checked: vec![[0; 2]; code.ops.len()],
+                overflows: false,
+            },
         }
     }
 

@@ -201,6 +201,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             work.unknown.insert_lanes(first, tangle);
             return Ok(());
         }
+        self.counts.overflows = self.counts.overflows || work.may_overflow(first, tangle);
         let undefined = work
             .apply(first, size, tangle, &mut |info, instance, out| self.rules.operate(info, instance, out))
             .map_err(|ub| Stop::Invalid(ub.into()))?;
@@ -373,6 +374,14 @@ impl OpWork<'_> {
             }
         }
         columns
+    }
+
+    /// True if it is a sum or product of integers that may leave their type, with all lanes of the tangle in one.
+    fn may_overflow(&self, first: usize, tangle: u128) -> bool {
+        let Some(fold) = self.op.info.op.fold().filter(|_| self.op.scalar.is_integer()) else { return false };
+        let Some(operand) = self.args.first() else { return false };
+        let values = |column: &[u64]| lanes(tangle).map(|lane| column[first + lane]).collect::<SmallVec<[u64; 32]>>();
+        operand.columns.iter().any(|column| fold.may_overflow(self.op.scalar, values(column)))
     }
 
     /// A vote of a group that is not known, of which only the lane itself is certainly part: "anyInvocationARB() is guaranteed to return

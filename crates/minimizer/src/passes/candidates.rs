@@ -42,15 +42,22 @@ pub(super) fn chunks(len: usize) -> Vec<(usize, usize)> {
 pub(super) fn zero(ty: Type) -> Expr {
     Expr::composite(ty, &mut |scalar| match scalar {
         Scalar::Bool => Expr::Bool(false),
-        Scalar::Int => Expr::Int(0),
-        Scalar::Uint => Expr::Uint(0),
         scalar if scalar.is_float() => Expr::Float(scalar, 0),
-        scalar => Expr::Cast(scalar, Box::new(Expr::Uint(0))),
+        scalar => integer(scalar, 0),
     })
 }
 
+/// A number of an integer type, at most 127.
+pub(crate) fn integer(scalar: Scalar, n: u8) -> Expr {
+    match scalar {
+        Scalar::Int => Expr::Int(n.into()),
+        Scalar::Uint => Expr::Uint(n.into()),
+        scalar => Expr::Cast(scalar, Box::new(Expr::Uint(n.into()))),
+    }
+}
+
 /// A value of a type with one scalar in all components.
-pub(super) fn splat(ty: Type, scalar: Expr) -> Expr {
+pub(crate) fn splat(ty: Type, scalar: Expr) -> Expr {
     Expr::composite(ty, &mut |_| scalar.clone())
 }
 

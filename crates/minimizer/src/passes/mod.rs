@@ -6,7 +6,7 @@
 
 mod aggregates;
 pub(crate) mod attributes;
-mod candidates;
+pub(crate) mod candidates;
 mod control;
 mod data;
 mod delete;

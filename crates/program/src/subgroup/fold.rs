@@ -78,6 +78,22 @@ impl Fold {
         float::bits(scalar, result)
     }
 
+    /// True if a sum or product of these integers may leave their type, in whatever order it is computed.
+    pub fn may_overflow(self, scalar: Scalar, values: impl IntoIterator<Item = u64>) -> bool {
+        let shift = 64 - scalar.size();
+        let magnitudes = values.into_iter().map(|bits| match scalar.is_signed() {
+            true => ((bits << shift) as i64 >> shift).unsigned_abs(),
+            false => bits,
+        });
+        let most = if scalar.is_signed() { scalar.bits() >> 1 } else { scalar.bits() };
+        let all = match self {
+            Fold::Add => magnitudes.fold(Some(0_u64), |all, x| all?.checked_add(x)),
+            Fold::Mul => magnitudes.fold(Some(1_u64), |all, x| all?.checked_mul(x.max(1))),
+            Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor => Some(0),
+        };
+        all.is_none_or(|all| all > most)
+    }
+
     /// The identity of the operation (docs/rules.md, rule P7): what an exclusive scan gives to the first lane.
     pub const fn identity(self, scalar: Scalar) -> u64 {
         match self {
@@ -91,6 +107,32 @@ impl Fold {
             Fold::Max if scalar.is_signed() => 1 << (scalar.size() - 1),
             Fold::Min => scalar.bits(),
             Fold::Max => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_or_product_may_leave_its_type() {
+        let table: [(Fold, Scalar, &[u64], bool); 10] = [
+            (Fold::Add, Scalar::Uint, &[0xFFFF_FFFE, 1], false),
+            (Fold::Add, Scalar::Uint, &[0xFFFF_FFFF, 1], true),
+            // In another order, or of some of them, it may be more than the whole.
+            (Fold::Add, Scalar::Int, &[0x7FFF_FFFF, 1, 0xFFFF_FFFF], true),
+            (Fold::Add, Scalar::Int, &[0xFFFF_FFFF, 0xFFFF_FFFF], false),
+            (Fold::Add, Scalar::Uint8, &[200, 55], false),
+            (Fold::Add, Scalar::Int8, &[100, 28], true),
+            (Fold::Mul, Scalar::Uint64, &[1 << 32, 1 << 32], true),
+            // Lanes that are not there leave no 0.
+            (Fold::Mul, Scalar::Int16, &[0, 1 << 8, 1 << 7], true),
+            (Fold::Mul, Scalar::Int16, &[3, 0xFFFD], false),
+            (Fold::Max, Scalar::Uint, &[0xFFFF_FFFF, 0xFFFF_FFFF], false),
+        ];
+        for (fold, scalar, values, expected) in table {
+            assert_eq!(fold.may_overflow(scalar, values.iter().copied()), expected, "{fold:?} {scalar:?} {values:?}");
         }
     }
 }
