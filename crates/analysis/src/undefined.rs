@@ -8,7 +8,7 @@
 //! place of a call: an undefined argument at one call makes the parameter undefined for all. So is shared memory: an array holds
 //! undefined values if one is ever written to it.
 
-use tangle_program::case::{EntryPoint, SubgroupSize};
+use tangle_program::case::EntryPoint;
 use tangle_program::memory::ArrayId;
 use tangle_program::subgroup::{Defined, Fold, SubgroupOp};
 use tangle_program::tree::{
@@ -85,10 +85,7 @@ fn is_defined_form(call: &SubgroupCall, scalar: impl FnOnce() -> Option<Scalar>,
         Defined::ZeroSecond => second == Some(&Expr::Uint(0)),
         Defined::BitIndex => match second {
             Some(Expr::Builtin(Builtin::Lane)) => true,
-            Some(Expr::Uint(index)) => match entry_point.subgroup_size {
-                SubgroupSize::Required(size) => *index < size,
-                SubgroupSize::Default | SubgroupSize::Varying => *index == 0,
-            },
+            Some(Expr::Uint(index)) => *index < entry_point.subgroup_size.required().unwrap_or(1),
             _ => false,
         },
         Defined::MaskInTangle => {
@@ -291,7 +288,7 @@ impl Round<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tangle_program::case::SpirvVersion;
+    use tangle_program::case::{SpirvVersion, SubgroupSize};
     use tangle_program::ops::BinaryOp;
     use tangle_program::tree::{Local, Param};
     use tangle_program::types::{Scalar, Type};

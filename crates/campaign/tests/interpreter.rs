@@ -130,16 +130,17 @@ fn planted_faults_are_found() {
     assert!(Target::built_in("interpreter@9").is_err());
 }
 
-/// A driver is worth more inputs to a program than the interpreter, and what campaigns have in common is a program.
+/// A driver is worth more inputs to a program than the interpreter, and more long loops; what campaigns have in common is a program.
 #[test]
-fn inputs_are_as_many_as_pay() {
-    for (names, inputs) in [
-        (&["interpreter"][..], 2),
-        (&["interpreter", "interpreter@32"], 2),
-        (&["reference"], 8),
-        (&["interpreter", "reference"], 8),
+fn cases_are_made_of_what_pays() {
+    for (names, inputs, long_loops) in [
+        (&["interpreter"][..], 2, 16),
+        (&["interpreter", "interpreter@32"], 2, 16),
+        (&["reference"], 8, 1),
+        (&["interpreter", "reference"], 8, 1),
     ] {
         let targets: Vec<Target> = names.iter().map(|name| Target::built_in(name).expect("it is built in")).collect();
-        assert_eq!(Target::inputs(&targets).get(), inputs, "{names:?}");
+        let economy = Target::economy(&targets);
+        assert_eq!((economy.inputs.get(), economy.long_loops.get()), (inputs, long_loops), "{names:?}");
     }
 }

@@ -3,7 +3,7 @@
 use tangle_minimizer::access::{
     StmtAt, each_expr_mut, each_stmt_mut, edit_block, edit_stmt, exprs, replace_expr, stmts,
 };
-use tangle_program::case::{Case, SubgroupSize};
+use tangle_program::case::Case;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::{Category, Gives, SubgroupOp, TABLE};
 use tangle_program::tree::{Expr, Function, Label, LoopKind, Stmt, SubgroupCall};
@@ -54,10 +54,7 @@ fn another_call(case: &Case, function: &Function, call: &SubgroupCall, dice: &mu
         .map(|row| row.op)
         .collect();
     let op = *dice.pick(&same)?;
-    let most = match case.entry_point.subgroup_size {
-        SubgroupSize::Required(size) => size,
-        SubgroupSize::Default | SubgroupSize::Varying => 4,
-    };
+    let most = case.entry_point.subgroup_size.required().unwrap_or(4);
     let drawn = (1 << dice.below(6)).min(most);
     let cluster = op.info().clustered.then(|| call.cluster.unwrap_or(drawn));
     Some(SubgroupCall { op, args: call.args.clone(), cluster })

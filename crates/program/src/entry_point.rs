@@ -680,6 +680,16 @@ pub enum SubgroupSize {
     Required(u32),
 }
 
+impl SubgroupSize {
+    /// The size that is required, in lanes; any other is the device's choice.
+    pub const fn required(self) -> Option<u32> {
+        match self {
+            SubgroupSize::Required(size) => Some(size),
+            SubgroupSize::Default | SubgroupSize::Varying => None,
+        }
+    }
+}
+
 /// The SPIR-V version of a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SpirvVersion {

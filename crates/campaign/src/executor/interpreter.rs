@@ -14,8 +14,8 @@ use tangle_features::Feature;
 use tangle_interpreter as spirv;
 use tangle_interpreter::faults::Planted;
 use tangle_oracle::judge::Observation;
+use tangle_program::case::Case;
 use tangle_program::case::interface::{LOG, MAP};
-use tangle_program::case::{Case, SubgroupSize};
 use tangle_program::map_buffer;
 use tangle_program::text::snake_case;
 use tangle_runner::{BufferKind, Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
@@ -80,11 +80,8 @@ impl Interpreter {
     /// Runs the launches of a job.
     fn run(self, job: &Job, cases: &[&Case]) -> Result<Vec<LaunchOutput>, Stopped> {
         let observed = self.observe(job, cases, |case, interface| {
-            let size = match case.entry_point.subgroup_size {
-                // A required subgroup size is granted. Lanes are in the order of local indices.
-                SubgroupSize::Required(size) => size,
-                SubgroupSize::Default | SubgroupSize::Varying => self.subgroup_size,
-            };
+            // A required subgroup size is granted. Lanes are in the order of local indices.
+            let size = case.entry_point.subgroup_size.required().unwrap_or(self.subgroup_size);
             spirv::LaneMap::of(interface, size)
         })?;
         Ok(cases.iter().zip(&observed).map(|(case, observation)| launch_output(case, observation)).collect())

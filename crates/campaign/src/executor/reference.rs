@@ -14,7 +14,7 @@ use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::NotDefined;
 use tangle_oracle::reference;
 use tangle_oracle::rules::{MinimalReconvergence, Rules, Spec};
-use tangle_program::case::{Case, Launch, SubgroupSize};
+use tangle_program::case::{Case, Launch};
 use tangle_runner::{Completed, Completion, Outcome};
 
 use super::traits::{BuiltIn, Description, Executor, Runs, Task, Worker, subgroup_size};
@@ -81,10 +81,7 @@ impl Reference {
     /// # Errors
     /// If the case is ill-formed.
     pub fn observe(&self, case: &Case) -> anyhow::Result<Observation> {
-        let size = match case.entry_point.subgroup_size {
-            SubgroupSize::Required(size) => size,
-            SubgroupSize::Default | SubgroupSize::Varying => self.subgroup_size,
-        };
+        let size = case.entry_point.subgroup_size.required().unwrap_or(self.subgroup_size);
         let map = LaneMap::linear(case, size);
         Ok(match self.behaviour {
             Behaviour::Spec => reference::observe(case, &map, || Spec)?,

@@ -26,7 +26,7 @@ use tangle_oracle::judge::{Judgement, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules};
-use tangle_program::case::{Case, SubgroupSize};
+use tangle_program::case::Case;
 use tangle_program::variant::Variant;
 
 use crate::prepare::prepare;
@@ -127,10 +127,7 @@ pub fn predict(input: &[u8]) -> bool {
     let case = Case { variant: Variant::Unoptimised, ..case };
     let prepared = prepare(case).unwrap_or_else(|fault| panic!("toolchain: {fault}\n{}", fault.shader));
     let case = &prepared.case;
-    let sizes = match case.entry_point.subgroup_size {
-        SubgroupSize::Required(size) => vec![size],
-        SubgroupSize::Default | SubgroupSize::Varying => SIZES.to_vec(),
-    };
+    let sizes = case.entry_point.subgroup_size.required().map_or_else(|| SIZES.to_vec(), |size| vec![size]);
     let least = needs(case).min_subgroup_size;
     let mut compared = false;
     for size in sizes.into_iter().filter(|size| *size >= least) {

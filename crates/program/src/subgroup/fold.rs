@@ -81,14 +81,14 @@ impl Fold {
     /// True if a sum or product of these integers may leave their type, in whatever order it is computed.
     pub fn may_overflow(self, scalar: Scalar, values: impl IntoIterator<Item = u64>) -> bool {
         let shift = 64 - scalar.size();
-        let magnitudes = values.into_iter().map(|bits| match scalar.is_signed() {
+        let mut magnitudes = values.into_iter().map(|bits| match scalar.is_signed() {
             true => ((bits << shift) as i64 >> shift).unsigned_abs(),
             false => bits,
         });
         let most = if scalar.is_signed() { scalar.bits() >> 1 } else { scalar.bits() };
         let all = match self {
-            Fold::Add => magnitudes.fold(Some(0_u64), |all, x| all?.checked_add(x)),
-            Fold::Mul => magnitudes.fold(Some(1_u64), |all, x| all?.checked_mul(x.max(1))),
+            Fold::Add => magnitudes.try_fold(0_u64, u64::checked_add),
+            Fold::Mul => magnitudes.try_fold(1_u64, |all, x| all.checked_mul(x.max(1))),
             Fold::Min | Fold::Max | Fold::And | Fold::Or | Fold::Xor => Some(0),
         };
         all.is_none_or(|all| all > most)

@@ -13,6 +13,7 @@ use tangle_program::map_buffer;
 use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::resource_classes;
 use tangle_program::resource::ResourceClass;
+use tangle_program::text::spaced;
 
 use super::demand::demands;
 use super::expected::Expected;
@@ -170,7 +171,7 @@ fn launched(source: &Source<'_>) -> Vec<(&'static str, String, &'static str)> {
     let mut all = Vec::new();
     let mut define = |name, value, note| all.push((name, value, note));
     define("STAGE", format!("{:#x}", flags.shader.as_raw()), "VkShaderStageFlagBits");
-    define("STAGE_NAME", string(&stage.name().replace('_', " ")), "");
+    define("STAGE_NAME", string(&spaced(stage.name())), "");
     define("PIPELINE_STAGE", format!("{:#x}", flags.pipeline.as_raw()), "VkPipelineStageFlagBits");
     let buffer_stages = StageFlags::with_buffers(stage).shader.as_raw();
     define("BUFFER_STAGES", format!("{buffer_stages:#x}"), "that see the buffers");
