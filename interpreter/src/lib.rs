@@ -125,8 +125,10 @@ pub mod dispatch;
 mod exec;
 #[doc(hidden)]
 pub mod faults;
+mod ids;
 mod lanes;
 pub mod module;
+mod operand;
 pub mod outcome;
 pub mod pipeline;
 mod read;

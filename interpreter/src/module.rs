@@ -1,8 +1,8 @@
 //! A parsed module: what it needs, and which of that is not supported.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op};
 
+use crate::operand::Operand;
 use crate::outcome::Error;
 use crate::read::read;
 use crate::source::Source;
@@ -133,8 +133,8 @@ impl Module {
     /// Names and execution models of the entry points.
     pub fn entry_points(&self) -> Vec<(String, spirv::ExecutionModel)> {
         let entries = self.source.section(&self.source.entry_points).filter_map(|entry| match entry.operands {
-            [Operand::ExecutionModel(model), Operand::IdRef(_), Operand::LiteralString(name), ..] => {
-                Some((name.clone(), *model))
+            &[Operand::ExecutionModel(model), Operand::IdRef(_), Operand::LiteralString(name), ..] => {
+                Some((self.source.text(name).to_owned(), model))
             }
             _ => None,
         });

@@ -3,40 +3,82 @@
 //! `rspirv` searches its table for every opcode, makes a vector for every operand, and keeps the type of every id. Here the instructions that modules
 //! are full of are read with a table by opcode; what is not among these, and what is wrong, is left to `rspirv` (SPIR-V 1.6 §2.3, §3).
 
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use rspirv::binary::{self, Consumer, ParseAction};
-use rspirv::dr::{self, Operand};
-use rspirv::grammar::{INSTRUCTION_TABLE, Instruction as Class, OperandKind, OperandQuantifier};
-use rspirv::spirv::{BuiltIn, Decoration, FunctionControl, GroupOperation, Op, SelectionControl, StorageClass};
-use rustc_hash::FxHashMap;
+use rspirv::dr;
+use rspirv::grammar::{INSTRUCTION_TABLE, Instruction as Class, LogicalOperand, OperandKind, OperandQuantifier};
+use rspirv::spirv::{
+    BuiltIn, Capability, Decoration, FunctionControl, GroupOperation, LoopControl, Op, SelectionControl, StorageClass,
+};
 
+use crate::ids::Ids;
+use crate::operand::Operand;
 use crate::outcome::Error;
-use crate::source::Source;
+use crate::source::{Role, Source};
 
 /// Words before the first instruction (SPIR-V 1.6 §2.3).
 const HEADER: usize = 5;
 
-/// What the grammar says of each opcode.
-static CLASSES: LazyLock<Vec<Option<&'static Class<'static>>>> = LazyLock::new(|| {
-    let last = INSTRUCTION_TABLE.iter().map(|class| class.opcode as usize).max().unwrap_or(0);
-    let mut classes = vec![None; last + 1];
-    for class in INSTRUCTION_TABLE.iter() {
-        classes[class.opcode as usize].get_or_insert(class);
+/// What is known of an opcode.
+struct Form {
+    /// What the grammar says of it.
+    class: &'static Class<'static>,
+    role: Role,
+    has_type: bool,
+    has_result: bool,
+    /// How many operands it can have if all of them are ids, without type and result.
+    ids: Option<RangeInclusive<usize>>,
+}
+
+impl Form {
+    fn of(class: &'static Class<'static>) -> Form {
+        let has = |kind| class.operands.iter().any(|operand| operand.kind == kind);
+        let (has_type, has_result) = (has(OperandKind::IdResultType), has(OperandKind::IdResult));
+        let operands = &class.operands[usize::from(has_type) + usize::from(has_result)..];
+        Form { class, role: Role::of(class.opcode), has_type, has_result, ids: only_ids(operands) }
     }
-    classes
+}
+
+/// How many operands there can be if all of them are ids.
+fn only_ids(operands: &[LogicalOperand]) -> Option<RangeInclusive<usize>> {
+    let is_id = |operand: &&LogicalOperand| operand.kind == OperandKind::IdRef;
+    let required = operands.iter().take_while(|operand| operand.quantifier == OperandQuantifier::One).count();
+    if !operands[..required].iter().all(|operand| is_id(&operand)) {
+        return None;
+    }
+    let most = match operands.get(required).filter(is_id).map(|operand| operand.quantifier) {
+        Some(OperandQuantifier::ZeroOrMore) => usize::MAX,
+        _ => required,
+    };
+    Some(required..=most)
+}
+
+/// The forms of all opcodes.
+static FORMS: LazyLock<Vec<Option<Form>>> = LazyLock::new(|| {
+    let last = INSTRUCTION_TABLE.iter().map(|class| class.opcode as usize).max().unwrap_or(0);
+    let mut forms: Vec<Option<Form>> = (0..=last).map(|_| None).collect();
+    for class in INSTRUCTION_TABLE.iter() {
+        forms[class.opcode as usize].get_or_insert_with(|| Form::of(class));
+    }
+    forms
 });
 
-fn class_of(opcode: u32) -> Option<&'static Class<'static>> {
-    CLASSES.get(opcode as usize).copied().flatten()
+fn form_of(opcode: u32) -> Option<&'static Form> {
+    FORMS.get(opcode as usize)?.as_ref()
 }
+
+/// The form of an instruction, the type of its result and the result.
+type Head = (&'static Form, Option<u32>, Option<u32>);
 
 /// Reads the words of a module, header included.
 pub(crate) fn read(words: &[u32]) -> Result<Source, Error> {
     let header = &words[..words.len().min(HEADER)];
     binary::parse_words(header, &mut Instructions::default()).map_err(|error| Error::Parse(error.to_string()))?;
-    let mut source = Source::new(words.len(), words.get(3).copied().unwrap_or(0));
-    let mut reader = Reader::default();
+    let bound = words.get(3).copied().unwrap_or(0);
+    let mut source = Source::new(words.len(), bound);
+    let mut reader = Reader::new(words.len(), bound);
     let mut at = HEADER;
     while at < words.len() {
         let length = (words[at] >> 16) as usize;
@@ -44,144 +86,149 @@ pub(crate) fn read(words: &[u32]) -> Result<Source, Error> {
             Error::Parse(format!("the instruction at word {at} ends past the module: it has {length} words"))
         })?;
         // `rspirv` says what is wrong with no words.
-        let plain = if length > 0 { reader.plain(inst, source.operands()) } else { None };
-        let (class, result_type, result_id) = match plain {
-            Some(results) => results,
+        let plain = if length > 0 { reader.plain(inst, &mut source) } else { None };
+        let (form, result_type, result_id) = match plain {
+            Some(head) => head,
             None => {
                 source.drop_operands();
-                let inst = reader.other(&words[..HEADER], inst, at)?;
-                source.operands().extend(inst.operands);
-                (inst.class, inst.result_type, inst.result_id)
+                let (form, inst) = reader.other(&words[..HEADER], inst, at)?;
+                inst.operands.iter().for_each(|operand| source.read_operand(operand));
+                (form, inst.result_type, inst.result_id)
             }
         };
-        reader.note_literal(class.opcode, result_type, result_id, source.next_operands());
-        source.add(class, result_type, result_id)?;
+        reader.note_literal(form.class.opcode, result_type, result_id, source.next_operands());
+        source.add(form.class, form.role, result_type, result_id)?;
         at += length.max(1);
     }
     source.finish()
 }
 
-#[derive(Default)]
+/// Words of a literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Literal {
+    One,
+    Two,
+    /// Of a width that `rspirv` does not know.
+    Unknown,
+}
+
 struct Reader {
-    /// Words of a literal of each number type, and of what has such a type, where that is not one word; none for a width that `rspirv` does not know.
-    literals: FxHashMap<u32, Option<usize>>,
+    forms: &'static [Option<Form>],
+    /// Literals of each number type, and of what has such a type, where they are not of one word.
+    literals: Ids<Literal>,
+    /// The bytes of a string that is being read.
+    text: Vec<u8>,
 }
 
 impl Reader {
-    /// An instruction whose operands are of the usual kinds, if it fits its grammar: its class, the type of its result and the result. Its operands go to
-    /// the end of a row.
+    /// Of a module of so many words, whose ids are below a bound.
+    fn new(words: usize, bound: u32) -> Reader {
+        // Most instructions have three words or more.
+        Reader { forms: &FORMS, literals: Ids::new(words / 3, bound as usize), text: Vec::new() }
+    }
+
+    /// An instruction whose operands are of the usual kinds, if it fits its grammar. Its operands become those of the next instruction of the module.
     #[inline]
-    fn plain(
-        &self,
-        words: &[u32],
-        row: &mut Vec<Operand>,
-    ) -> Option<(&'static Class<'static>, Option<u32>, Option<u32>)> {
-        let class = class_of(words[0] & 0xFFFF)?;
+    fn plain(&mut self, words: &[u32], source: &mut Source) -> Option<Head> {
+        let form = self.forms.get((words[0] & 0xFFFF) as usize)?.as_ref()?;
         let mut rest = &words[1..];
-        let (mut result_type, mut result_id) = (None, None);
-        let first = row.len();
-        let mut logical = class.operands.iter();
+        let result_type = if form.has_type { Some(next(&mut rest)?) } else { None };
+        let result_id = if form.has_result { Some(next(&mut rest)?) } else { None };
+        if form.ids.as_ref().is_some_and(|counts| counts.contains(&rest.len())) {
+            source.ids(rest);
+        } else {
+            self.operands(form, result_type, rest, source)?;
+        }
+        Some((form, result_type, result_id))
+    }
+
+    /// Operands of several kinds.
+    fn operands(&mut self, form: &Form, ty: Option<u32>, mut rest: &[u32], source: &mut Source) -> Option<()> {
+        let mut logical = form.class.operands[usize::from(form.has_type) + usize::from(form.has_result)..].iter();
+        let selector = rest.first().copied();
         let mut repeated = None;
         while let Some(operand) = repeated.or_else(|| logical.next()) {
-            let Some((&word, after)) = rest.split_first() else {
+            let words = rest;
+            let Some(word) = next(&mut rest) else {
                 match operand.quantifier {
                     OperandQuantifier::One => return None,
                     OperandQuantifier::ZeroOrOne | OperandQuantifier::ZeroOrMore => break,
                 }
             };
-            rest = after;
             match operand.kind {
-                OperandKind::IdResultType => result_type = Some(word),
-                OperandKind::IdResult => result_id = Some(word),
-                OperandKind::IdRef => row.push(Operand::IdRef(word)),
-                OperandKind::IdScope => row.push(Operand::IdScope(word)),
-                OperandKind::IdMemorySemantics => row.push(Operand::IdMemorySemantics(word)),
-                OperandKind::LiteralInteger => row.push(Operand::LiteralBit32(word)),
-                OperandKind::LiteralExtInstInteger => row.push(Operand::LiteralExtInstInteger(word)),
+                OperandKind::IdRef => source.operand(Operand::IdRef(word)),
+                OperandKind::IdScope => source.operand(Operand::IdScope(word)),
+                OperandKind::IdMemorySemantics => source.operand(Operand::IdMemorySemantics(word)),
+                OperandKind::LiteralInteger => source.operand(Operand::LiteralBit32(word)),
+                OperandKind::LiteralExtInstInteger => source.operand(Operand::LiteralExtInstInteger(word)),
                 OperandKind::LiteralString => {
-                    let (text, length) = string(&words[words.len() - rest.len() - 1..])?;
-                    row.push(Operand::LiteralString(text));
-                    rest = rest.get(length - 1..)?;
+                    rest = words.get(string(words, &mut self.text)?..)?;
+                    source.string(std::str::from_utf8(&self.text).ok()?);
                 }
-                OperandKind::LiteralContextDependentNumber => {
-                    row.push(self.literal(result_type?, word, &mut rest)?);
-                }
+                OperandKind::LiteralContextDependentNumber => self.literal(ty?, word, &mut rest, source)?,
                 OperandKind::PairLiteralIntegerIdRef => {
-                    let Some(&Operand::IdRef(selector)) = row.get(first) else { return None };
-                    row.push(self.literal(selector, word, &mut rest)?);
-                    row.push(Operand::IdRef(next(&mut rest)?));
+                    self.literal(selector?, word, &mut rest, source)?;
+                    source.operand(Operand::IdRef(next(&mut rest)?));
                 }
-                OperandKind::PairIdRefIdRef => {
-                    row.push(Operand::IdRef(word));
-                    row.push(Operand::IdRef(next(&mut rest)?));
+                OperandKind::PairIdRefIdRef => source.ids(&[word, next(&mut rest)?]),
+                OperandKind::StorageClass => source.operand(Operand::StorageClass(StorageClass::from_u32(word)?)),
+                OperandKind::GroupOperation => {
+                    source.operand(Operand::GroupOperation(GroupOperation::from_u32(word)?));
                 }
-                OperandKind::StorageClass => row.push(Operand::StorageClass(StorageClass::from_u32(word)?)),
-                OperandKind::GroupOperation => row.push(Operand::GroupOperation(GroupOperation::from_u32(word)?)),
                 OperandKind::SelectionControl => {
-                    row.push(Operand::SelectionControl(SelectionControl::from_bits(word)?));
+                    source.operand(Operand::SelectionControl(SelectionControl::from_bits(word)?));
                 }
                 OperandKind::FunctionControl => {
-                    row.push(Operand::FunctionControl(FunctionControl::from_bits(word)?));
+                    source.operand(Operand::FunctionControl(FunctionControl::from_bits(word)?));
                 }
-                OperandKind::Decoration => {
-                    let decoration = Decoration::from_u32(word)?;
-                    row.push(Operand::Decoration(decoration));
-                    match decoration {
-                        Decoration::RelaxedPrecision
-                        | Decoration::NoContraction
-                        | Decoration::Block
-                        | Decoration::NonWritable
-                        | Decoration::ColMajor
-                        | Decoration::RowMajor => {}
-                        Decoration::DescriptorSet
-                        | Decoration::Binding
-                        | Decoration::SpecId
-                        | Decoration::ArrayStride
-                        | Decoration::MatrixStride
-                        | Decoration::Offset => row.push(Operand::LiteralBit32(next(&mut rest)?)),
-                        Decoration::BuiltIn => row.push(Operand::BuiltIn(BuiltIn::from_u32(next(&mut rest)?)?)),
-                        _ => return None,
-                    }
+                OperandKind::Capability => {
+                    Capability::from_u32(word)?;
+                    source.operand(Operand::Other);
                 }
+                // Others have literals.
+                OperandKind::LoopControl if word <= LoopControl::DONT_UNROLL.bits() => source.operand(Operand::Other),
+                OperandKind::Decoration => decoration(word, &mut rest, source)?,
                 _ => return None,
             }
             repeated = (operand.quantifier == OperandQuantifier::ZeroOrMore).then_some(operand);
         }
-        rest.is_empty().then_some((class, result_type, result_id))
+        rest.is_empty().then_some(())
     }
 
     /// A literal of the type `ty`, or of the type of the value `ty` (SPIR-V 1.6 §2.2.1): one word, as in `rspirv`, if that is no number.
-    fn literal(&self, ty: u32, low: u32, rest: &mut &[u32]) -> Option<Operand> {
-        match self.literals.get(&ty).copied().unwrap_or(Some(1))? {
-            1 => Some(Operand::LiteralBit32(low)),
-            _ => Some(Operand::LiteralBit64(u64::from(next(rest)?) << 32 | u64::from(low))),
+    fn literal(&self, ty: u32, low: u32, rest: &mut &[u32], source: &mut Source) -> Option<()> {
+        match self.literals.get(ty).copied().unwrap_or(Literal::One) {
+            Literal::One => source.operand(Operand::LiteralBit32(low)),
+            Literal::Two => source.wide_literal(u64::from(next(rest)?) << 32 | u64::from(low)),
+            Literal::Unknown => return None,
         }
+        Some(())
     }
 
     fn note_literal(&mut self, opcode: Op, result_type: Option<u32>, result: Option<u32>, operands: &[Operand]) {
         let Some(id) = result else { return };
         let literal = match (opcode, operands.first()) {
-            (Op::TypeInt, Some(Operand::LiteralBit32(8 | 16 | 32))) => Some(1),
-            (Op::TypeFloat, Some(Operand::LiteralBit32(16 | 32))) => Some(1),
-            (Op::TypeInt | Op::TypeFloat, Some(Operand::LiteralBit32(64))) => Some(2),
-            (Op::TypeInt | Op::TypeFloat, _) => None,
-            _ => match result_type.and_then(|ty| self.literals.get(&ty)) {
+            (Op::TypeInt, Some(Operand::LiteralBit32(8 | 16 | 32))) => Literal::One,
+            (Op::TypeFloat, Some(Operand::LiteralBit32(16 | 32))) => Literal::One,
+            (Op::TypeInt | Op::TypeFloat, Some(Operand::LiteralBit32(64))) => Literal::Two,
+            (Op::TypeInt | Op::TypeFloat, _) => Literal::Unknown,
+            _ => match result_type.and_then(|ty| self.literals.get(ty)) {
                 Some(&literal) => literal,
                 None => return,
             },
         };
         // One word is what an unknown type has, too.
-        if literal != Some(1) {
+        if literal != Literal::One {
             self.literals.insert(id, literal);
         }
     }
 
     /// An instruction as `rspirv` reads it: one with rare operands, or a wrong one.
-    fn other(&self, header: &[u32], words: &[u32], at: usize) -> Result<dr::Instruction, Error> {
+    fn other(&self, header: &[u32], words: &[u32], at: usize) -> Result<(&'static Form, dr::Instruction), Error> {
         let wrong = |why: &dyn std::fmt::Display| Error::Parse(format!("the instruction at word {at}: {why}"));
         let opcode = words[0] & 0xFFFF;
         // What `rspirv` cannot know of a single instruction, and what it takes for granted, and panics without.
-        let kinds = |opcode| class_of(opcode).map(|class| class.operands).unwrap_or_default();
+        let kinds = |opcode| form_of(opcode).map(|form| form.class.operands).unwrap_or_default();
         let of_definitions = |opcode| {
             kinds(opcode).iter().any(|operand| {
                 matches!(
@@ -201,19 +248,42 @@ impl Reader {
         }
         let mut read = Instructions::default();
         binary::parse_words([header, words].concat(), &mut read).map_err(|error| wrong(&error))?;
-        read.0.pop().ok_or_else(|| wrong(&"nothing"))
+        form_of(opcode).zip(read.0.pop()).ok_or_else(|| wrong(&"nothing"))
     }
 }
 
-/// A string and the words that it takes, with the zero at its end.
-fn string(words: &[u32]) -> Option<(String, usize)> {
-    let mut bytes = Vec::with_capacity(words.len() * 4);
+/// A decoration that is known here, with its literals.
+fn decoration(word: u32, rest: &mut &[u32], source: &mut Source) -> Option<()> {
+    let decoration = Decoration::from_u32(word)?;
+    source.operand(Operand::Decoration(decoration));
+    match decoration {
+        Decoration::RelaxedPrecision
+        | Decoration::NoContraction
+        | Decoration::Block
+        | Decoration::NonWritable
+        | Decoration::ColMajor
+        | Decoration::RowMajor => {}
+        Decoration::DescriptorSet
+        | Decoration::Binding
+        | Decoration::SpecId
+        | Decoration::ArrayStride
+        | Decoration::MatrixStride
+        | Decoration::Offset => source.operand(Operand::LiteralBit32(next(rest)?)),
+        Decoration::BuiltIn => source.operand(Operand::BuiltIn(BuiltIn::from_u32(next(rest)?)?)),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// The bytes of a string, and the words that it takes, with the zero at its end.
+fn string(words: &[u32], bytes: &mut Vec<u8>) -> Option<usize> {
+    bytes.clear();
     for (at, word) in words.iter().enumerate() {
         let word = word.to_le_bytes();
         match word.iter().position(|&byte| byte == 0) {
             Some(end) => {
                 bytes.extend_from_slice(&word[..end]);
-                return Some((String::from_utf8(bytes).ok()?, at + 1));
+                return Some(at + 1);
             }
             None => bytes.extend_from_slice(&word),
         }
@@ -322,20 +392,42 @@ mod tests {
         OpFunctionEnd
     "#;
 
-    fn ours(words: &[u32]) -> Result<Vec<dr::Instruction>, String> {
+    /// An operand with what it names.
+    #[derive(Debug, PartialEq)]
+    enum Shown {
+        Text(String),
+        Wide(u64),
+        Other(Operand),
+    }
+
+    /// An instruction with its operands.
+    type Read = (Op, Option<u32>, Option<u32>, Vec<Shown>);
+
+    fn ours(words: &[u32]) -> Result<Vec<Read>, String> {
         let source = read(words).map_err(|error| error.to_string())?;
-        let copy = |inst: Instruction<'_>| dr::Instruction {
-            class: inst.class,
-            result_type: inst.result_type,
-            result_id: inst.result_id,
-            operands: inst.operands.to_vec(),
+        let shown = |operand: &Operand| match *operand {
+            Operand::LiteralString(number) => Shown::Text(source.text(number).to_owned()),
+            Operand::LiteralBit64(number) => Shown::Wide(source.wide(number)),
+            other => Shown::Other(other),
+        };
+        let copy = |inst: Instruction<'_>| {
+            (inst.class.opcode, inst.result_type, inst.result_id, inst.operands.iter().map(shown).collect())
         };
         Ok(source.all(0..source.len() as u32).map(copy).collect())
     }
 
-    fn of_rspirv(words: &[u32]) -> Result<Vec<dr::Instruction>, String> {
+    fn of_rspirv(words: &[u32]) -> Result<Vec<Read>, String> {
         let mut all = Instructions::default();
-        binary::parse_words(words, &mut all).map(|()| all.0).map_err(|error| error.to_string())
+        binary::parse_words(words, &mut all).map_err(|error| error.to_string())?;
+        let shown = |operand: &dr::Operand| match operand {
+            dr::Operand::LiteralString(text) => Shown::Text(text.clone()),
+            dr::Operand::LiteralBit64(literal) => Shown::Wide(*literal),
+            other => Shown::Other(Operand::of(other)),
+        };
+        let copy = |inst: dr::Instruction| {
+            (inst.class.opcode, inst.result_type, inst.result_id, inst.operands.iter().map(shown).collect())
+        };
+        Ok(all.0.into_iter().map(copy).collect())
     }
 
     fn module() -> Vec<u32> {
@@ -348,27 +440,34 @@ mod tests {
         let words = module();
         let all = of_rspirv(&words).expect("rspirv reads it");
         assert_eq!(ours(&words).expect("it is read"), all);
-        let mut reader = Reader::default();
+        let mut reader = Reader::new(words.len(), words[3]);
         let (mut at, mut plain) = (HEADER, 0);
-        for inst in &all {
+        let mut source = Source::new(words.len(), words[3]);
+        while at < words.len() {
             let length = (words[at] >> 16) as usize;
-            plain += usize::from(reader.plain(&words[at..at + length], &mut Vec::new()).is_some());
-            reader.note_literal(inst.class.opcode, inst.result_type, inst.result_id, &inst.operands);
+            match reader.plain(&words[at..at + length], &mut source) {
+                Some((form, ty, id)) => {
+                    plain += 1;
+                    reader.note_literal(form.class.opcode, ty, id, source.next_operands());
+                    source.add(form.class, form.role, ty, id).expect("it is in its place");
+                }
+                None => source.drop_operands(),
+            }
             at += length;
         }
         assert!(10 * plain > 8 * all.len(), "{plain} of {}", all.len());
     }
 
     /// True for what the loader of `rspirv` does not know outside of blocks.
-    fn has_later_ones(read: &[dr::Instruction]) -> bool {
+    fn has_later_ones(read: &[Read]) -> bool {
         let mut in_block = false;
-        read.iter().any(|inst| {
-            in_block = match inst.class.opcode {
+        read.iter().any(|&(opcode, ..)| {
+            in_block = match opcode {
                 Op::Label => true,
                 opcode if is_block_terminator(opcode) => false,
                 _ => in_block,
             };
-            match inst.class.opcode {
+            match opcode {
                 Op::ExecutionModeId => true,
                 Op::ExtInst | Op::ExtInstWithForwardRefsKHR => !in_block,
                 _ => false,

@@ -1,14 +1,16 @@
 //! A module as it was read: its instructions in the order of its words, and what its sections and functions are.
 //!
-//! Operands of all instructions lie in one row: `rspirv` allocates them for each instruction by itself, which takes longer than to decode it.
+//! Operands of all instructions lie in one row, and so do their strings: `rspirv` allocates them for each instruction by itself, which takes longer than to
+//! decode it.
 
 use std::ops::Range;
 
-use rspirv::dr::Operand;
+use rspirv::dr;
 use rspirv::grammar::Instruction as Class;
 use rspirv::grammar::reflect::is_block_terminator;
 use rspirv::spirv::Op;
 
+use crate::operand::{Number, Operand};
 use crate::outcome::Error;
 
 /// An instruction of a module, with its operands, without result type and result id.
@@ -51,10 +53,91 @@ pub(crate) struct Function {
     pub blocks: Vec<Block>,
 }
 
+/// Strings, one behind the other.
+#[derive(Clone, Debug, Default)]
+struct Texts {
+    all: String,
+    /// Where each ends.
+    ends: Vec<u32>,
+}
+
+impl Texts {
+    fn begin(&self, number: usize) -> usize {
+        number.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
+    }
+
+    fn get(&self, number: Number) -> &str {
+        &self.all[self.begin(number as usize)..self.ends[number as usize] as usize]
+    }
+
+    fn add(&mut self, text: &str) -> Number {
+        self.all.push_str(text);
+        self.ends.push(self.all.len() as u32);
+        self.ends.len() as u32 - 1
+    }
+}
+
+/// What an instruction is for the order of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Nothing asks for it.
+    Ignored,
+    Import,
+    MemoryModel,
+    EntryPoint,
+    ExecutionMode,
+    ExecutionModeId,
+    String,
+    Name,
+    Line,
+    Annotation,
+    /// A type or a constant.
+    Global,
+    /// Global outside of functions.
+    Variable,
+    /// Non-semantic outside of blocks.
+    Extended,
+    Function,
+    FunctionEnd,
+    FunctionParameter,
+    Label,
+    Terminator,
+    /// It can be in blocks only.
+    Inside,
+}
+
+impl Role {
+    pub fn of(opcode: Op) -> Role {
+        match opcode {
+            Op::Capability | Op::Extension | Op::ModuleProcessed => Role::Ignored,
+            Op::ExtInstImport => Role::Import,
+            Op::MemoryModel => Role::MemoryModel,
+            Op::EntryPoint => Role::EntryPoint,
+            Op::ExecutionMode => Role::ExecutionMode,
+            Op::ExecutionModeId => Role::ExecutionModeId,
+            Op::String | Op::SourceExtension | Op::Source | Op::SourceContinued => Role::String,
+            Op::Name | Op::MemberName => Role::Name,
+            Op::Line | Op::NoLine => Role::Line,
+            _ if opcode.is_annotation() => Role::Annotation,
+            _ if opcode.is_type() || opcode.is_constant() => Role::Global,
+            Op::Variable | Op::Undef => Role::Variable,
+            Op::ExtInst | Op::ExtInstWithForwardRefsKHR => Role::Extended,
+            Op::Function => Role::Function,
+            Op::FunctionEnd => Role::FunctionEnd,
+            Op::FunctionParameter => Role::FunctionParameter,
+            Op::Label => Role::Label,
+            _ if is_block_terminator(opcode) => Role::Terminator,
+            _ => Role::Inside,
+        }
+    }
+}
+
 /// A module. Instructions are named by their number among all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Source {
     operands: Vec<Operand>,
+    texts: Texts,
+    wide: Vec<u64>,
     stored: Vec<Stored>,
     /// Those without `OpLine` and `OpNoLine`.
     count: u32,
@@ -116,9 +199,47 @@ impl Source {
         self.stored.iter().any(|inst| inst.class.opcode == opcode)
     }
 
-    /// Where the operands of the next instruction go.
-    pub fn operands(&mut self) -> &mut Vec<Operand> {
-        &mut self.operands
+    /// A string that an operand names.
+    pub fn text(&self, number: Number) -> &str {
+        self.texts.get(number)
+    }
+
+    /// A literal of 64 bits that an operand names.
+    pub fn wide(&self, number: Number) -> u64 {
+        self.wide[number as usize]
+    }
+
+    /// Adds an operand of the next instruction.
+    #[inline]
+    pub fn operand(&mut self, operand: Operand) {
+        self.operands.push(operand);
+    }
+
+    /// Adds ids as operands of the next instruction.
+    #[inline]
+    pub fn ids(&mut self, ids: &[u32]) {
+        self.operands.extend(ids.iter().copied().map(Operand::IdRef));
+    }
+
+    /// The same for a string.
+    pub fn string(&mut self, text: &str) {
+        let number = self.texts.add(text);
+        self.operands.push(Operand::LiteralString(number));
+    }
+
+    /// The same for a literal of 64 bits.
+    pub fn wide_literal(&mut self, literal: u64) {
+        self.wide.push(literal);
+        self.operands.push(Operand::LiteralBit64(self.wide.len() as u32 - 1));
+    }
+
+    /// The same for one that `rspirv` read.
+    pub fn read_operand(&mut self, operand: &dr::Operand) {
+        match operand {
+            dr::Operand::LiteralString(text) => self.string(text),
+            dr::Operand::LiteralBit64(literal) => self.wide_literal(*literal),
+            other => self.operands.push(Operand::of(other)),
+        }
     }
 
     /// The operands that the last instruction has no part in.
@@ -140,55 +261,53 @@ impl Source {
     pub fn add(
         &mut self,
         class: &'static Class<'static>,
+        role: Role,
         result_type: Option<u32>,
         result_id: Option<u32>,
     ) -> Result<(), Error> {
         let wrong = |why: &str| Err(Error::Parse(why.to_owned()));
-        let (number, opcode) = (self.stored.len() as u32, class.opcode);
-        let is_line = matches!(opcode, Op::Line | Op::NoLine);
+        let number = self.stored.len() as u32;
         self.stored.push(Stored { class, result_type, result_id, end: self.operands.len() as u32, index: self.count });
-        self.count += u32::from(!is_line);
-        match opcode {
-            Op::Capability | Op::Extension | Op::ModuleProcessed => {}
-            Op::ExtInstImport => self.imports.push(number),
-            Op::MemoryModel => self.memory_model = Some(number),
-            Op::EntryPoint => self.entry_points.push(number),
-            Op::ExecutionMode => self.execution_modes.push(number),
-            Op::ExecutionModeId => self.modes_by_id.push(number),
-            Op::String | Op::SourceExtension | Op::Source | Op::SourceContinued => self.strings.push(number),
-            Op::Name | Op::MemberName => self.names.push(number),
-            _ if is_line => {}
-            _ if opcode.is_annotation() => self.annotations.push(number),
-            _ if opcode.is_type() || opcode.is_constant() => self.globals.push(number),
-            Op::Variable | Op::Undef if self.function.is_none() => self.globals.push(number),
-            // Outside of blocks they are non-semantic.
-            Op::ExtInst | Op::ExtInstWithForwardRefsKHR if self.block.is_none() => {}
-            Op::Function if self.function.is_some() => return wrong("a function in a function"),
-            Op::Function => {
+        self.count += u32::from(role != Role::Line);
+        match role {
+            Role::Import => self.imports.push(number),
+            Role::MemoryModel => self.memory_model = Some(number),
+            Role::EntryPoint => self.entry_points.push(number),
+            Role::ExecutionMode => self.execution_modes.push(number),
+            Role::ExecutionModeId => self.modes_by_id.push(number),
+            Role::String => self.strings.push(number),
+            Role::Name => self.names.push(number),
+            Role::Annotation => self.annotations.push(number),
+            Role::Global => self.globals.push(number),
+            Role::Variable if self.function.is_none() => self.globals.push(number),
+            Role::Inside | Role::Variable if self.block.is_none() => {
+                return Err(Error::Parse(format!("Op{:?} outside a block", class.opcode)));
+            }
+            Role::Inside | Role::Variable | Role::Extended | Role::Ignored | Role::Line => {}
+            Role::Function if self.function.is_some() => return wrong("a function in a function"),
+            Role::Function => {
                 self.function = Some(Function { def: number, parameters: Vec::new(), blocks: Vec::new() });
             }
-            Op::FunctionEnd if self.block.is_some() => return wrong("a function ends in a block"),
-            Op::FunctionEnd => match self.function.take() {
+            Role::FunctionEnd if self.block.is_some() => return wrong("a function ends in a block"),
+            Role::FunctionEnd => match self.function.take() {
                 Some(function) => self.functions.push(function),
                 None => return wrong("OpFunctionEnd outside a function"),
             },
-            Op::FunctionParameter => match &mut self.function {
+            Role::FunctionParameter => match &mut self.function {
                 Some(function) => function.parameters.push(number),
                 None => return wrong("OpFunctionParameter outside a function"),
             },
-            Op::Label if self.function.is_none() => return wrong("a block outside a function"),
-            Op::Label if self.block.is_some() => return wrong("a block in a block"),
-            Op::Label => {
+            Role::Label if self.function.is_none() => return wrong("a block outside a function"),
+            Role::Label if self.block.is_some() => return wrong("a block in a block"),
+            Role::Label => {
                 self.block = Some(Block { label: result_id.unwrap_or(0), instructions: number + 1..number + 1 });
             }
-            _ if is_block_terminator(opcode) => match (&mut self.function, self.block.take()) {
+            Role::Terminator => match (&mut self.function, self.block.take()) {
                 (Some(function), Some(Block { label, instructions })) => {
                     function.blocks.push(Block { label, instructions: instructions.start..number + 1 });
                 }
                 _ => return wrong("a terminator outside a block"),
             },
-            _ if self.block.is_none() => return Err(Error::Parse(format!("Op{opcode:?} outside a block"))),
-            _ => {}
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! Functions: blocks in the order of control flow, phis as moves on edges, instructions on columns.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::{GroupOperation, Op as Opcode, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::{Cells, Decoder, Def, Pointer, TEMP, id_at, invalid, literal_at};
 use crate::code::*;
+use crate::operand::Operand;
 use crate::outcome::Error;
 use crate::source::{Block as SourceBlock, Function as SourceFunction, Instruction, Source};
 use crate::types::{Scalar, Type, TypeId};
@@ -24,7 +24,7 @@ impl<'a> Decoder<'a> {
         let order = call_order(entry_id, module, &by_id)?;
         for (index, id) in order.iter().enumerate() {
             self.function_ids.insert(*id, index as u32);
-            self.names.functions.push(*id);
+            self.names.functions.push(self.name(*id).map(str::to_owned));
         }
         for id in &order {
             self.signature(by_id[id])?;
@@ -200,7 +200,7 @@ impl<'a> Decoder<'a> {
             }
             None => {}
         }
-        let Some(constant) = self.constants.get(&id) else { return Err(invalid(format!("%{id} is no value"))) };
+        let Some(constant) = self.constants.get(id) else { return Err(invalid(format!("%{id} is no value"))) };
         let ty = constant.ty;
         let starts: SmallVec<[Start; 4]> = SmallVec::from_slice(&constant.cells);
         let cells: Cells = starts.into_iter().map(|start| self.column_of(start)).collect();
@@ -214,7 +214,7 @@ impl<'a> Decoder<'a> {
         match self.defs.get(id) {
             Some(Def::Value(ty, _)) => Ok(*ty),
             Some(Def::Pointer(pointer)) => Ok(pointer.ty),
-            None => self.constants.get(&id).map(|c| c.ty).ok_or_else(|| invalid(format!("%{id} is no value"))),
+            None => self.constants.get(id).map(|c| c.ty).ok_or_else(|| invalid(format!("%{id} is no value"))),
         }
     }
 
@@ -225,12 +225,21 @@ impl<'a> Decoder<'a> {
         Ok((self.cells(id)?, scalar))
     }
 
+    /// The same of one component; none if there are several.
+    #[inline]
+    pub(super) fn single(&mut self, id: u32) -> Result<Option<(Reg, Scalar)>, Error> {
+        if let Some(Def::Value(ty, cells)) = self.defs.get(id)
+            && let (&[cell], Some(scalar)) = (&cells[..], self.types.scalar(*ty))
+        {
+            return Ok(Some((cell, scalar)));
+        }
+        let (cells, scalar) = self.vector(id)?;
+        Ok(if let [cell] = cells[..] { Some((cell, scalar)) } else { None })
+    }
+
     /// The column and the scalar type of a scalar.
     pub(super) fn scalar(&mut self, id: u32) -> Result<(Reg, Scalar), Error> {
-        match self.vector(id)? {
-            (cells, scalar) if cells.len() == 1 => Ok((cells[0], scalar)),
-            _ => Err(invalid(format!("%{id} is no scalar"))),
-        }
+        self.single(id)?.ok_or_else(|| invalid(format!("%{id} is no scalar")))
     }
 
     pub(super) fn define(&mut self, id: u32, ty: TypeId, cells: Cells) -> Result<(), Error> {
@@ -383,7 +392,7 @@ impl<'a> Decoder<'a> {
                 while at < term.operands.len() {
                     let value = match &term.operands[at] {
                         Operand::LiteralBit32(value) => u64::from(*value) & crate::alu::mask(width),
-                        Operand::LiteralBit64(value) => *value,
+                        Operand::LiteralBit64(number) => self.module.wide(*number),
                         _ => return Err(invalid("a switch without literals")),
                     };
                     cases.push((value, edge(self, id_at(term, at + 1)?)?));

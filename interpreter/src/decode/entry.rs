@@ -1,11 +1,11 @@
 //! The entry point with its execution modes, names and decorations.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::{self, Decoration, Op as Opcode};
 
 use super::{Decoder, FloatModes, id_at, invalid, literal_at};
 use crate::code::*;
 use crate::dispatch::Tier;
+use crate::operand::Operand;
 use crate::outcome::Error;
 use crate::source::Source;
 
@@ -13,15 +13,16 @@ impl Decoder<'_> {
     pub(super) fn entry_point(&self) -> Result<(u32, String, spirv::ExecutionModel), Error> {
         let mut found = Vec::new();
         for inst in self.module.section(&self.module.entry_points) {
-            if let [Operand::ExecutionModel(model), Operand::IdRef(id), Operand::LiteralString(name), ..] =
+            if let &[Operand::ExecutionModel(model), Operand::IdRef(id), Operand::LiteralString(name), ..] =
                 inst.operands
             {
+                let name = self.module.text(name);
                 let wanted = match &self.options.entry {
                     Some(entry) => entry == name,
-                    None => *model == spirv::ExecutionModel::GLCompute,
+                    None => model == spirv::ExecutionModel::GLCompute,
                 };
                 if wanted {
-                    found.push((*id, name.clone(), *model));
+                    found.push((id, name.to_owned(), model));
                 }
             }
         }
@@ -56,9 +57,10 @@ impl Decoder<'_> {
     pub(super) fn imports(&mut self) {
         let module = self.module;
         for inst in module.section(&module.imports) {
-            let (Some(id), Some(Operand::LiteralString(name))) = (inst.result_id, inst.operands.first()) else {
+            let (Some(id), Some(&Operand::LiteralString(name))) = (inst.result_id, inst.operands.first()) else {
                 continue;
             };
+            let name = module.text(name);
             if name == "GLSL.std.450" {
                 self.glsl.insert(id);
             } else if name.starts_with("NonSemantic.") || name.contains("DebugInfo") {
@@ -72,17 +74,17 @@ impl Decoder<'_> {
     pub(super) fn debug(&mut self) {
         let module = self.module;
         for inst in module.section(&module.names) {
-            if let [Operand::IdRef(id), Operand::LiteralString(name)] = inst.operands
-                && !name.is_empty()
+            if let &[Operand::IdRef(id), Operand::LiteralString(name)] = inst.operands
+                && !module.text(name).is_empty()
             {
-                self.names.ids.insert(*id, name.clone());
+                self.name_of.insert(id, name);
             }
         }
         for inst in module.section(&module.strings) {
-            if let (Opcode::String, Some(id), Some(Operand::LiteralString(text))) =
+            if let (Opcode::String, Some(id), Some(&Operand::LiteralString(text))) =
                 (inst.class.opcode, inst.result_id, inst.operands.first())
             {
-                self.names.files.insert(id, text.clone());
+                self.names.files.insert(id, module.text(text).to_owned());
             }
         }
     }
@@ -122,6 +124,12 @@ impl Decoder<'_> {
     }
 
     fn decorate(&mut self, id: u32, decoration: Decoration, operands: &[Operand]) {
+        match decoration {
+            Decoration::NonUniform => return self.marks.get_or_default(id).non_uniform = true,
+            Decoration::RelaxedPrecision => return self.marks.get_or_default(id).relaxed = true,
+            Decoration::NoContraction => return self.marks.get_or_default(id).no_contraction = true,
+            _ => {}
+        }
         let value = number(operands);
         let entry = self.decorations.entry(id).or_default();
         match decoration {
@@ -134,9 +142,6 @@ impl Decoder<'_> {
             Decoration::Aliased => entry.aliased = true,
             Decoration::Coherent => entry.coherent = true,
             Decoration::Volatile => (entry.coherent, entry.volatile) = (true, true),
-            Decoration::NonUniform => entry.non_uniform = true,
-            Decoration::RelaxedPrecision => entry.relaxed = true,
-            Decoration::NoContraction => entry.no_contraction = true,
             Decoration::BufferBlock => entry.buffer_block = true,
             Decoration::Block => entry.block = true,
             _ => {}
@@ -176,7 +181,7 @@ impl Decoder<'_> {
             }
         }
         // "WorkgroupSize: … takes precedence over any LocalSize or LocalSizeId" (Vulkan, built-in WorkgroupSize).
-        if let Some(constant) = self.workgroup_size_constant.and_then(|id| self.constants.get(&id))
+        if let Some(constant) = self.workgroup_size_constant.and_then(|id| self.constants.get(id))
             && let [Start::Value(x), Start::Value(y), Start::Value(z)] = constant.cells[..]
         {
             size = Some([x as u32, y as u32, z as u32]);

@@ -1,12 +1,12 @@
 //! Constant expressions, and places for columns.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::Op as Opcode;
 
 use super::{Decoder, TEMP, invalid};
 use crate::alu;
 use crate::code::*;
 use crate::exec::format::{decode, encode};
+use crate::operand::Operand;
 use crate::outcome::Error;
 use crate::source::Instruction;
 use crate::types::{Scalar, TypeId};
@@ -33,8 +33,8 @@ impl Decoder<'_> {
         for operand in &inst.operands[1..] {
             match operand {
                 Operand::IdRef(id) => {
-                    let constant = self.constants.get(id).ok_or_else(|| invalid(format!("%{id} is no constant")))?;
-                    rows.push((constant.ty, constant.cells.clone()));
+                    let constant = self.constants.get(*id).ok_or_else(|| invalid(format!("%{id} is no constant")))?;
+                    rows.push((constant.ty, constant.cells.to_vec()));
                 }
                 Operand::LiteralBit32(value) => literals.push(*value),
                 _ => {}
@@ -130,93 +130,19 @@ impl Decoder<'_> {
 
     /// Gives every column of a function its place: one of its own if several blocks use it, else one that is shared with others.
     pub(super) fn finish(&mut self) -> Result<(), Error> {
-        let count = self.temps as usize;
-        let mut home = vec![u32::MAX; count];
-        let mut own = vec![false; count];
-        let mut last_use = vec![0u32; count];
-        // What a block uses it has computed before, or another one has.
-        for (index, block) in self.code.blocks.iter().enumerate() {
-            let index = index as u32;
-            for at in block.first..block.end {
-                let inst = &self.code.insts[at as usize];
-                used(&self.code, inst, |reg| {
-                    if let Some(temp) = temp_of(reg) {
-                        own[temp] |= home[temp] != index;
-                        last_use[temp] = at;
-                    }
-                });
-                defined(&self.code, inst, |reg| {
-                    if let Some(temp) = temp_of(reg) {
-                        home[temp] = index;
-                        last_use[temp] = at;
-                    }
-                });
-            }
-            used_by_term(&self.code, &block.term, |reg| {
-                if let Some(temp) = temp_of(reg) {
-                    own[temp] |= home[temp] != index;
-                    last_use[temp] = u32::MAX;
-                }
-            });
+        let mut temps = uses(&self.code, self.temps as usize);
+        keep_across_calls(&self.code, &mut temps);
+        for temp in temps.iter_mut().filter(|temp| temp.own) {
+            temp.place = self.permanent_columns(1)?;
         }
-        // Callees share columns with their callers: what is live across a call has its own.
-        for block in &self.code.blocks {
-            let insts = block.first..block.end;
-            let calls: Vec<u32> =
-                insts.clone().filter(|at| matches!(self.code.insts[*at as usize].op, Op::Call(_))).collect();
-            if calls.is_empty() {
-                continue;
-            }
-            for at in insts {
-                defined(&self.code, &self.code.insts[at as usize], |reg| {
-                    if let Some(temp) = temp_of(reg) {
-                        let next = calls.get(calls.partition_point(|&call| call <= at));
-                        own[temp] |= next.is_some_and(|&call| last_use[temp] > call);
-                    }
-                });
-            }
-        }
-        let mut places = vec![NONE; count];
-        for temp in 0..count {
-            if own[temp] {
-                places[temp] = self.permanent_columns(1)?;
-            }
-        }
-        let first_shared = self.permanent;
-        let mut most_shared = 0;
-        let mut free: Vec<Reg> = Vec::new();
-        for block in &self.code.blocks {
-            free.clear();
-            let mut next = first_shared;
-            for at in block.first..block.end {
-                let inst = &self.code.insts[at as usize];
-                defined(&self.code, inst, |reg| {
-                    if let Some(temp) = temp_of(reg).filter(|&temp| places[temp] == NONE) {
-                        places[temp] = free.pop().unwrap_or_else(|| {
-                            next += 1;
-                            next - 1
-                        });
-                    }
-                });
-                let mut release = |reg| {
-                    if let Some(temp) = temp_of(reg).filter(|&temp| !own[temp] && last_use[temp] == at) {
-                        free.push(places[temp]);
-                        // Once.
-                        last_use[temp] = u32::MAX;
-                    }
-                };
-                used(&self.code, inst, &mut release);
-                defined(&self.code, inst, release);
-            }
-            most_shared = most_shared.max(next - first_shared);
-        }
-        self.permanent_columns(most_shared as usize)?;
+        let shared = share(&self.code, self.permanent, &mut temps);
+        self.permanent_columns(shared as usize)?;
         self.code.columns = self.permanent;
         // No instruction may name a column that is not there: the machine relies on it.
         let (columns, mut fine) = (self.code.columns, true);
         let mut place = |reg: &mut Reg| {
             if let Some(temp) = temp_of(*reg) {
-                *reg = places[temp];
+                *reg = temps[temp].place;
             }
             fine &= *reg < columns;
         };
@@ -247,8 +173,100 @@ impl Decoder<'_> {
     }
 }
 
+/// What is known of a column of a function that has no place yet.
+#[derive(Clone, Copy, Debug)]
+struct Temp {
+    /// The block that writes it.
+    home: u32,
+    /// The last instruction of that block that uses it; none if its terminator does, or if its place is free again.
+    last_use: u32,
+    place: Reg,
+    /// It does not share its place.
+    own: bool,
+}
+
+/// Where the columns are used: what a block uses it has computed before, or another one has.
+fn uses(code: &Code, count: usize) -> Vec<Temp> {
+    let mut temps = vec![Temp { home: u32::MAX, last_use: 0, place: NONE, own: false }; count];
+    for (index, block) in (0..).zip(&code.blocks) {
+        for at in block.first..block.end {
+            let inst = &code.insts[at as usize];
+            used(code, inst, |reg| {
+                if let Some(temp) = temp_of(reg).map(|temp| &mut temps[temp]) {
+                    temp.own |= temp.home != index;
+                    temp.last_use = at;
+                }
+            });
+            defined(code, inst, |reg| {
+                if let Some(temp) = temp_of(reg).map(|temp| &mut temps[temp]) {
+                    (temp.home, temp.last_use) = (index, at);
+                }
+            });
+        }
+        used_by_term(code, &block.term, |reg| {
+            if let Some(temp) = temp_of(reg).map(|temp| &mut temps[temp]) {
+                temp.own |= temp.home != index;
+                temp.last_use = u32::MAX;
+            }
+        });
+    }
+    temps
+}
+
+/// Callees share columns with their callers: what is live across a call has its own.
+fn keep_across_calls(code: &Code, temps: &mut [Temp]) {
+    let is_call = |at: &u32| matches!(code.insts[*at as usize].op, Op::Call(_));
+    for block in &code.blocks {
+        let calls: Vec<u32> = (block.first..block.end).filter(is_call).collect();
+        let Some(&last) = calls.last() else { continue };
+        for at in block.first..last {
+            defined(code, &code.insts[at as usize], |reg| {
+                if let Some(temp) = temp_of(reg).map(|temp| &mut temps[temp]) {
+                    let next = calls.get(calls.partition_point(|&call| call <= at));
+                    temp.own |= next.is_some_and(|&call| temp.last_use > call);
+                }
+            });
+        }
+    }
+}
+
+/// Gives the columns of each block their places, from a number on: one that is not used any more is given again. Tells how many places there are.
+fn share(code: &Code, first: Reg, temps: &mut [Temp]) -> u32 {
+    let mut most = 0;
+    let mut free: Vec<Reg> = Vec::new();
+    for block in &code.blocks {
+        free.clear();
+        let mut next = first;
+        for at in block.first..block.end {
+            let inst = &code.insts[at as usize];
+            defined(code, inst, |reg| {
+                if let Some(temp) = temp_of(reg).map(|temp| &mut temps[temp]).filter(|temp| temp.place == NONE) {
+                    temp.place = free.pop().unwrap_or_else(|| {
+                        next += 1;
+                        next - 1
+                    });
+                }
+            });
+            let mut release = |reg| {
+                let Some(temp) = temp_of(reg).map(|temp| &mut temps[temp]) else { return };
+                if !temp.own && temp.last_use == at {
+                    free.push(temp.place);
+                    // Once.
+                    temp.last_use = u32::MAX;
+                }
+            };
+            used(code, inst, &mut release);
+            defined(code, inst, release);
+        }
+        most = most.max(next - first);
+    }
+    most
+}
+
+#[inline(always)]
 fn temp_of(reg: Reg) -> Option<usize> {
-    (reg != NONE && reg & super::body::GROUP_TAG == 0 && reg >= TEMP).then(|| (reg - TEMP) as usize)
+    // From `TEMP` on, and without the bits above: neither `NONE` nor the number of a subgroup instruction.
+    (reg >> TEMP.trailing_zeros() == 1).then(|| (reg - TEMP) as usize)
 }
 
 /// Hands on the columns that an instruction writes.

@@ -1,14 +1,16 @@
 //! Types, constants and variables of a module.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op as Opcode, StorageClass};
+use smallvec::smallvec;
 
 use super::{
-    Constant, Decoder, Decorations, Def, MAX_COLUMNS, MAX_OBJECTS, MAX_SCALARS, Pointer, id_at, invalid, literal_at,
+    Constant, Decoder, Decorations, Def, MAX_COLUMNS, MAX_OBJECTS, MAX_SCALARS, Pointer, Starts, id_at, invalid,
+    literal_at,
 };
 use crate::alu;
 use crate::code::*;
 use crate::module::{Binding, BindingKind, ImageShape, SpecConstant};
+use crate::operand::Operand;
 use crate::outcome::Error;
 use crate::source::Instruction;
 use crate::types::{MAX_CELLS, MatrixLayout, Member, Scalar, Type, TypeId};
@@ -26,7 +28,7 @@ impl<'a> Decoder<'a> {
                     _ => return Err(invalid("OpTypeForwardPointer without a storage class")),
                 };
                 let ty = self.types.add(Type::Pointer(class, TypeId::MAX))?;
-                self.type_ids.insert(id, ty);
+                self.name_type(id, ty);
             }
             _ if opcode.is_type() => self.type_instruction(inst)?,
             _ if opcode.is_constant() => self.constant(inst)?,
@@ -34,7 +36,7 @@ impl<'a> Decoder<'a> {
             Opcode::Undef => {
                 let ty = self.type_of(inst.result_type.unwrap_or(0))?;
                 let cells = self.checked_cells(ty)?;
-                self.add_constant(inst, ty, vec![Start::Undef; cells])?;
+                self.add_constant(inst, ty, smallvec![Start::Undef; cells])?;
             }
             // OpExtInst at module scope is non-semantic.
             Opcode::ExtInst => {}
@@ -118,7 +120,7 @@ impl<'a> Decoder<'a> {
                     _ => return Err(invalid("OpTypePointer without a storage class")),
                 };
                 let pointee = self.type_of(id_at(inst, 1)?)?;
-                let ty = match self.type_ids.get(&id) {
+                let ty = match self.type_ids.get(id) {
                     Some(&forward) if matches!(self.types.get(forward), Type::Pointer(_, TypeId::MAX)) => {
                         self.types.set_pointee(forward, pointee);
                         forward
@@ -128,7 +130,7 @@ impl<'a> Decoder<'a> {
                 if let Some(stride) = self.decoration(id).array_stride {
                     self.pointer_strides.insert(ty, stride);
                 }
-                self.type_ids.insert(id, ty);
+                self.name_type(id, ty);
                 return Ok(());
             }
             Opcode::TypeFunction => {
@@ -154,8 +156,20 @@ impl<'a> Decoder<'a> {
             }
         };
         let ty = self.types.add(ty)?;
-        self.type_ids.insert(id, ty);
+        self.name_type(id, ty);
         Ok(())
+    }
+
+    fn name_type(&mut self, id: u32, ty: TypeId) {
+        self.type_ids.insert(id, ty);
+        self.id_of_type.resize(self.id_of_type.len().max(ty as usize + 1), 0);
+        self.id_of_type[ty as usize] = id;
+    }
+
+    /// The id of a type, or 0.
+    fn id_of(&self, ty: TypeId) -> u32 {
+        let id = self.id_of_type.get(ty as usize).copied();
+        id.filter(|&id| self.type_ids.get(id) == Some(&ty)).unwrap_or(0)
     }
 
     /// True for a constant whose value specialisation decides.
@@ -182,7 +196,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn add_constant(&mut self, inst: &Instruction<'_>, ty: TypeId, cells: Vec<Start>) -> Result<(), Error> {
+    fn add_constant(&mut self, inst: &Instruction<'_>, ty: TypeId, cells: Starts) -> Result<(), Error> {
         let id = inst.result_id.ok_or_else(|| invalid("a constant without an id"))?;
         self.count_scalars(cells.len())?;
         self.constants.insert(id, Constant { ty, cells });
@@ -195,26 +209,26 @@ impl<'a> Decoder<'a> {
         let id = inst.result_id.unwrap_or(0);
         let width = self.types.scalar(ty).map_or(64, Scalar::width);
         let cells = match opcode {
-            Opcode::ConstantTrue => vec![Start::Value(1)],
-            Opcode::ConstantFalse => vec![Start::Value(0)],
-            Opcode::SpecConstantTrue => vec![Start::Value(self.specialised(id, 1, 1))],
-            Opcode::SpecConstantFalse => vec![Start::Value(self.specialised(id, 1, 0))],
+            Opcode::ConstantTrue => smallvec![Start::Value(1)],
+            Opcode::ConstantFalse => smallvec![Start::Value(0)],
+            Opcode::SpecConstantTrue => smallvec![Start::Value(self.specialised(id, 1, 1))],
+            Opcode::SpecConstantFalse => smallvec![Start::Value(self.specialised(id, 1, 0))],
             Opcode::Constant | Opcode::SpecConstant => {
                 let bits = match inst.operands.first() {
                     Some(Operand::LiteralBit32(bits)) => u64::from(*bits),
-                    Some(Operand::LiteralBit64(bits)) => *bits,
+                    Some(Operand::LiteralBit64(number)) => self.module.wide(*number),
                     _ => return Err(invalid("OpConstant without a literal")),
                 } & alu::mask(width);
                 let bits = if opcode == Opcode::SpecConstant { self.specialised(id, width, bits) } else { bits };
-                vec![Start::Value(bits)]
+                smallvec![Start::Value(bits)]
             }
-            Opcode::ConstantNull => vec![Start::Value(0); self.checked_cells(ty)?],
+            Opcode::ConstantNull => smallvec![Start::Value(0); self.checked_cells(ty)?],
             Opcode::ConstantComposite | Opcode::SpecConstantComposite => {
                 let expected = self.checked_cells(ty)?;
-                let mut cells = Vec::with_capacity(expected);
+                let mut cells = Starts::with_capacity(expected);
                 for at in 0..inst.operands.len() {
                     let part = id_at(inst, at)?;
-                    let part = self.constants.get(&part).ok_or_else(|| invalid(format!("%{part} is no constant")))?;
+                    let part = self.constants.get(part).ok_or_else(|| invalid(format!("%{part} is no constant")))?;
                     cells.extend_from_slice(&part.cells);
                     if cells.len() > expected {
                         break;
@@ -222,10 +236,10 @@ impl<'a> Decoder<'a> {
                 }
                 cells
             }
-            Opcode::SpecConstantOp => self.constant_operation(inst, ty)?,
+            Opcode::SpecConstantOp => self.constant_operation(inst, ty)?.into(),
             other => {
                 self.unsupported(format!("Op{other:?}"));
-                vec![Start::Undef; self.checked_cells(ty)?]
+                smallvec![Start::Undef; self.checked_cells(ty)?]
             }
         };
         if cells.len() != self.checked_cells(ty)? {
@@ -239,7 +253,7 @@ impl<'a> Decoder<'a> {
 
     fn specialised(&mut self, id: u32, width: u8, default: u64) -> u64 {
         let Some(number) = self.decoration(id).spec_id else { return default };
-        let name = self.names.ids.get(&id).cloned();
+        let name = self.name(id).map(str::to_owned);
         self.spec_constants.insert(number, SpecConstant { id: number, default, width: u32::from(width), name });
         self.options
             .specialization
@@ -254,7 +268,7 @@ impl<'a> Decoder<'a> {
 
     /// The value of a constant, if it is one of a single number.
     pub(super) fn known_integer(&self, id: u32) -> Option<u64> {
-        match self.constants.get(&id)?.cells[..] {
+        match self.constants.get(id)?.cells[..] {
             [Start::Value(value)] => Some(value),
             _ => None,
         }
@@ -332,10 +346,7 @@ impl<'a> Decoder<'a> {
                 pointer.base = Base::Cells(first);
                 let values = match initialiser {
                     Some(id) => Some(
-                        self.constants
-                            .get(&id)
-                            .cloned()
-                            .ok_or_else(|| invalid("an initialiser that is no constant"))?,
+                        self.constants.get(id).cloned().ok_or_else(|| invalid("an initialiser that is no constant"))?,
                     ),
                     None => None,
                 };
@@ -373,7 +384,7 @@ impl<'a> Decoder<'a> {
                     None => false,
                     Some(id) => {
                         let zero =
-                            self.constants.get(&id).is_some_and(|c| c.cells.iter().all(|c| *c == Start::Value(0)));
+                            self.constants.get(id).is_some_and(|c| c.cells.iter().all(|c| *c == Start::Value(0)));
                         if !zero {
                             self.unsupported("workgroup variables with an initialiser that is not null");
                         }
@@ -472,9 +483,9 @@ impl<'a> Decoder<'a> {
             _ => (pointer.pointee, 1),
         };
         pointer.descriptors = (block != pointer.pointee).then_some(count);
-        let block_id = self.type_ids.iter().find(|(_, ty)| **ty == block).map(|(id, _)| *id).unwrap_or(0);
+        let block_id = self.id_of(block);
         let block_decorations = self.decoration(block_id);
-        let name = self.names.ids.get(&id).or_else(|| self.names.ids.get(&block_id)).cloned();
+        let name = self.name(id).or_else(|| self.name(block_id)).map(str::to_owned);
         let mut kind = match class {
             StorageClass::StorageBuffer => BindingKind::StorageBuffer,
             StorageClass::Uniform if block_decorations.buffer_block => BindingKind::StorageBuffer,

@@ -1,7 +1,6 @@
 //! Images (SPIR-V 1.6 §3.52.10): loads, stores, fetches, sizes, and pointers to texels for atomics. An image is a buffer of texels, row by row, slice
 //! by slice; how many there are is known of its descriptor. It has one level. What is sampled is open: filtering is not computed.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::{Dim, ImageFormat, ImageOperands, Op as Opcode};
 
 use smallvec::smallvec;
@@ -9,6 +8,7 @@ use smallvec::smallvec;
 use super::texel::{format_of, stand_in};
 use super::{Cells, Decoder, Def, Pointer, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
+use crate::operand::Operand;
 use crate::outcome::{Error, Why};
 use crate::source::Instruction;
 use crate::types::{Image, Scalar, Type};

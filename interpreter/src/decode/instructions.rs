@@ -1,6 +1,5 @@
 //! Instructions that compute.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::Op as Opcode;
 use smallvec::{SmallVec, smallvec};
 
@@ -8,6 +7,7 @@ use super::body::is_unscoped;
 use super::image::is_image;
 use super::{Cells, Decoder, Def, float_width, id_at, integer_width, invalid, literal_at};
 use crate::code::*;
+use crate::operand::Operand;
 use crate::outcome::Error;
 use crate::source::Instruction;
 use crate::types::{Scalar, Type, TypeId};
@@ -24,7 +24,7 @@ impl Decoder<'_> {
         let opcode = inst.class.opcode;
         let is_computed = self.result_vector(inst).is_ok() && !matches!(opcode, Opcode::FunctionCall | Opcode::Load);
         if is_computed && !is_image(opcode) && !is_atomic(opcode) {
-            operands.extend(inst.operands.iter().filter_map(Operand::id_ref_any));
+            operands.extend(inst.operands.iter().filter_map(Operand::id));
             operands.sort_unstable();
             operands.dedup();
         }
@@ -33,7 +33,8 @@ impl Decoder<'_> {
             let Ok((cells, scalar @ (Scalar::Int(32, _) | Scalar::Float(32)))) = self.vector(id) else { continue };
             let ty = self.value_type(id)?;
             let relaxed = cells.iter().map(|&cell| self.emit(Op::Relax(scalar), [cell, NONE, NONE])).collect();
-            before.push((id, self.defs.insert(id, Def::Value(ty, relaxed))));
+            before.push((id, self.defs.get(id).cloned()));
+            self.defs.insert(id, Def::Value(ty, relaxed));
         }
         let done = self.precise(inst);
         for (id, def) in before {
@@ -307,18 +308,19 @@ impl Decoder<'_> {
         }
     }
 
-    /// One emission for each component; the first `count` operands are scalars or vectors of one length.
+    /// One emission for each component; the first `count` operands, one or two, are scalars or vectors of one length.
     pub(super) fn each(
         &mut self,
         inst: &Instruction<'_>,
         count: usize,
         mut emit: impl FnMut(&mut Self, &[Scalar], &[Reg]) -> Result<Reg, Error>,
     ) -> Result<(), Error> {
-        let mut ids: SmallVec<[u32; 4]> = SmallVec::new();
-        for at in 0..count {
-            ids.push(id_at(inst, at)?);
+        let mut ids = [0; 2];
+        let ids = &mut ids[..count];
+        for (at, id) in ids.iter_mut().enumerate() {
+            *id = id_at(inst, at)?;
         }
-        self.each_of(inst, &ids, &mut emit)
+        self.each_of(inst, ids, &mut emit)
     }
 
     /// The same with operands that are given.
@@ -329,12 +331,23 @@ impl Decoder<'_> {
         emit: &mut Emit<'_, Self>,
     ) -> Result<(), Error> {
         let (id, ty, _, n) = self.result_vector(inst)?;
-        let mut rows: SmallVec<[Cells; 3]> = SmallVec::new();
+        let unequal = || invalid(format!("Op{:?} of vectors of different lengths", inst.class.opcode));
         let mut scalars: SmallVec<[Scalar; 3]> = SmallVec::new();
+        if n == 1 {
+            let mut operands: SmallVec<[Reg; 3]> = SmallVec::new();
+            for &id in ids {
+                let (cell, scalar) = self.single(id)?.ok_or_else(unequal)?;
+                operands.push(cell);
+                scalars.push(scalar);
+            }
+            let out = emit(self, &scalars, &operands)?;
+            return self.define(id, ty, smallvec![out]);
+        }
+        let mut rows: SmallVec<[Cells; 3]> = SmallVec::new();
         for &id in ids {
             let (cells, scalar) = self.vector(id)?;
             if cells.len() != n {
-                return Err(invalid(format!("Op{:?} of vectors of different lengths", inst.class.opcode)));
+                return Err(unequal());
             }
             rows.push(cells);
             scalars.push(scalar);

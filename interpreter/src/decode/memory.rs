@@ -1,12 +1,12 @@
 //! Pointers, accesses, atomics and barriers.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::{MemoryAccess, Op as Opcode, StorageClass};
 use smallvec::smallvec;
 
 use super::{Cells, Decoder, Def, Pointer, id_at, integer_width, invalid};
 use crate::alu;
 use crate::code::*;
+use crate::operand::Operand;
 use crate::outcome::{Error, Why};
 use crate::source::Instruction;
 use crate::types::{Scalar, Type, TypeId};
@@ -139,7 +139,7 @@ impl Decoder<'_> {
 
     /// A pointer, or an image or sampler, which may be marked as one that differs between invocations.
     pub(super) fn define_pointer(&mut self, id: u32, mut pointer: Pointer) {
-        pointer.uniform_descriptor &= !self.decoration(id).non_uniform;
+        pointer.uniform_descriptor &= !self.marks.get(id).is_some_and(|marks| marks.non_uniform);
         self.defs.insert(id, Def::Pointer(Box::new(pointer)));
     }
 

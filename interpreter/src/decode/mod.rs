@@ -12,7 +12,6 @@ mod entry;
 mod extended;
 mod finish;
 mod global;
-mod ids;
 mod image;
 mod instructions;
 mod memory;
@@ -22,22 +21,25 @@ pub(crate) use instructions::is_group;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rspirv::dr::Operand;
 use rspirv::spirv;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::code::*;
 use crate::dispatch::PipelineOptions;
+use crate::ids::Ids;
 use crate::module::{Binding, Interface, Module, SpecConstant};
+use crate::operand::{Number, Operand};
 use crate::outcome::Error;
 use crate::source::{Instruction, Source};
 use crate::types::{MatrixLayout, Scalar, TypeId, Types};
 
 pub(crate) use body::GROUP_TAG;
-use ids::Ids;
 
 pub(crate) type Cells = SmallVec<[Reg; 4]>;
+
+/// What the cells of a constant are.
+pub(crate) type Starts = SmallVec<[Start; 1]>;
 
 /// Columns of values in functions: numbered from here until [`finish`] gives them their places.
 pub(crate) const TEMP: Reg = 1 << 30;
@@ -83,7 +85,7 @@ pub(crate) enum Def {
 #[derive(Clone, Debug)]
 pub(crate) struct Constant {
     pub ty: TypeId,
-    pub cells: Vec<Start>,
+    pub cells: Starts,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -97,11 +99,16 @@ struct Decorations {
     aliased: bool,
     coherent: bool,
     volatile: bool,
+    buffer_block: bool,
+    block: bool,
+}
+
+/// Decorations that results of instructions have.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
     non_uniform: bool,
     relaxed: bool,
     no_contraction: bool,
-    buffer_block: bool,
-    block: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,13 +122,12 @@ struct MemberDecorations {
     built_in: Option<u32>,
 }
 
-/// What locations are described by: `OpName` of ids, `OpString` of files.
+/// What locations are described by: `OpString` of files, `OpName` of functions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    pub ids: FxHashMap<u32, String>,
     pub files: FxHashMap<u32, String>,
-    /// Id of each function of [`Code::functions`].
-    pub functions: Vec<u32>,
+    /// The name of each function of [`Code::functions`], if it has one.
+    pub functions: Vec<Option<String>>,
 }
 
 /// Float execution modes of one width. Those of rounding are not used: either neighbour of what is not exact may come.
@@ -142,15 +148,20 @@ pub(crate) struct Decoder<'a> {
     module: &'a Source,
     options: &'a PipelineOptions,
     pub types: Types,
-    pub type_ids: FxHashMap<u32, TypeId>,
+    pub type_ids: Ids<TypeId>,
+    /// The id that each type got last.
+    id_of_type: Vec<u32>,
     pointer_strides: FxHashMap<TypeId, u32>,
     decorations: FxHashMap<u32, Decorations>,
+    marks: Ids<Marks>,
     members: FxHashMap<(u32, u32), MemberDecorations>,
-    pub constants: FxHashMap<u32, Constant>,
+    pub constants: Ids<Constant>,
     constant_columns: FxHashMap<Start, Reg>,
     pub defs: Ids<Def>,
     pub code: Code,
     names: Names,
+    /// `OpName` of ids.
+    name_of: Ids<Number>,
     function_ids: FxHashMap<u32, u32>,
     glsl: BTreeSet<u32>,
     ignored_sets: BTreeSet<u32>,
@@ -216,11 +227,6 @@ pub(crate) fn float_width(scalar: Scalar) -> Result<u8, Error> {
     }
 }
 
-/// An empty map with the capacity for so many entries.
-fn map_with_capacity<K, V>(entries: usize) -> FxHashMap<K, V> {
-    FxHashMap::with_capacity_and_hasher(entries, Default::default())
-}
-
 pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decoded, Error> {
     let count = module.source.len();
     if count > MAX_INSTRUCTIONS {
@@ -250,15 +256,14 @@ pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decod
 
 impl<'a> Decoder<'a> {
     fn new(module: &'a Source, options: &'a PipelineOptions) -> Decoder<'a> {
-        let count = module.len();
-        let names = Names { ids: map_with_capacity(module.names.len()), ..Names::default() };
+        let (count, bound) = (module.len(), module.bound as usize);
         // The capacity that modules of this length need, so that little is copied while they grow.
         let code = Code {
             granule: 8,
             insts: Vec::with_capacity(count),
             places: Vec::with_capacity(count),
             pool: Vec::with_capacity(count),
-            accesses: Vec::with_capacity(count / 4),
+            accesses: Vec::with_capacity(count / 3),
             chains: Vec::with_capacity(count / 8),
             ..Code::default()
         };
@@ -266,15 +271,18 @@ impl<'a> Decoder<'a> {
             module,
             options,
             types: Types::default(),
-            type_ids: FxHashMap::default(),
+            type_ids: Ids::new(count, bound),
+            id_of_type: Vec::new(),
             pointer_strides: FxHashMap::default(),
-            decorations: map_with_capacity(module.annotations.len()),
+            decorations: FxHashMap::default(),
+            marks: Ids::new(count, bound),
             members: FxHashMap::default(),
-            constants: FxHashMap::default(),
+            constants: Ids::new(count, bound),
             constant_columns: FxHashMap::default(),
-            defs: Ids::new(count, module.bound as usize),
+            defs: Ids::new(count, bound).with_capacity(count),
             code,
-            names,
+            names: Names::default(),
+            name_of: Ids::new(count, bound),
             function_ids: FxHashMap::default(),
             glsl: BTreeSet::new(),
             ignored_sets: BTreeSet::new(),
@@ -305,17 +313,22 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// The name of an id, if it has one.
+    fn name(&self, id: u32) -> Option<&str> {
+        self.name_of.get(id).map(|&name| self.module.text(name))
+    }
+
     fn decoration(&self, id: u32) -> Decorations {
         self.decorations.get(&id).cloned().unwrap_or_default()
     }
 
     pub fn is_relaxed(&self, id: u32) -> bool {
-        self.decorations.get(&id).is_some_and(|d| d.relaxed)
+        self.marks.get(id).is_some_and(|marks| marks.relaxed)
     }
 
     /// It may be rearranged with others (Vulkan, "Evaluation of Expressions").
     pub fn is_rearranged(&self, inst: &Instruction<'_>) -> bool {
-        !inst.result_id.and_then(|id| self.decorations.get(&id)).is_some_and(|d| d.no_contraction)
+        !inst.result_id.and_then(|id| self.marks.get(id)).is_some_and(|marks| marks.no_contraction)
     }
 
     pub fn pointer_stride(&self, ty: TypeId) -> Option<u32> {
@@ -323,7 +336,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub fn type_of(&self, id: u32) -> Result<TypeId, Error> {
-        self.type_ids.get(&id).copied().ok_or_else(|| invalid(format!("%{id} is no type")))
+        self.type_ids.get(id).copied().ok_or_else(|| invalid(format!("%{id} is no type")))
     }
 
     // ---- module scope ----

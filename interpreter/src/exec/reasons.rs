@@ -107,7 +107,7 @@ pub(crate) fn location(code: &Code, names: &Names, place: u32) -> Location {
     let Some(info) = code.places.get(place as usize) else {
         return Location { opcode: spirv::Op::Nop, index: 0, result: None, function: None, source: None };
     };
-    let function = names.functions.get(info.function as usize).and_then(|id| names.ids.get(id)).cloned();
+    let function = names.functions.get(info.function as usize).cloned().flatten();
     let source = info.line.map(|(file, line)| (names.files.get(&file).cloned().unwrap_or_default(), line));
     Location { opcode: info.opcode, index: info.index, result: info.result, function, source }
 }
