@@ -209,9 +209,20 @@ impl Machine<'_> {
         }
     }
 
+    /// True if some active lane has a taint in a column.
+    fn has_taints(&self, reg: Reg) -> bool {
+        if !self.columns.is_tainted(reg) {
+            return false;
+        }
+        let taints = self.columns.taints(reg);
+        let mut any = 0;
+        lanes!(self, slot => { any |= taints[slot].get(); });
+        any != 0
+    }
+
     #[inline(always)]
     fn unary(&mut self, inst: &Inst, f: impl Fn(u64) -> Result<u64, Fault>) -> Result<(), Stop> {
-        if self.columns.is_tainted(inst.a) {
+        if self.has_taints(inst.a) {
             return self.general(inst, &[inst.a], &|x: &[u64]| f(x[0]));
         }
         self.each1(inst.d, inst.a, |x| f(x).unwrap_or(0));
@@ -231,7 +242,7 @@ impl Machine<'_> {
 
     #[inline(always)]
     fn binary(&mut self, inst: &Inst, f: impl Fn(u64, u64) -> Result<u64, Fault>) -> Result<(), Stop> {
-        if self.columns.is_tainted(inst.a) || self.columns.is_tainted(inst.b) {
+        if self.has_taints(inst.a) || self.has_taints(inst.b) {
             return self.general(inst, &[inst.a, inst.b], &|x: &[u64]| f(x[0], x[1]));
         }
         let mut failed = false;
@@ -271,7 +282,7 @@ impl Machine<'_> {
         operands: [Reg; N],
         f: impl Fn(&[u64]) -> Result<u64, Fault>,
     ) -> Result<(), Stop> {
-        let mut failed = operands.iter().any(|&reg| self.columns.is_tainted(reg));
+        let mut failed = operands.iter().any(|&reg| self.has_taints(reg));
         if !failed {
             let (columns, d) = (operands.map(|reg| self.columns.bits(reg)), self.columns.bits(inst.d));
             lanes!(self, slot => {

@@ -42,7 +42,17 @@ impl Machine<'_> {
     }
 
     /// What an operand can be. Undefined ones are dealt with before.
+    #[inline]
     pub(super) fn number(&self, w: u8, bits: u64, taint: u32) -> Number {
+        // Most are normal numbers of 32 bits.
+        let single = f32::from_bits(bits as u32);
+        if w == 32 && taint == 0 && single.is_normal() {
+            return Number::Range(single.into(), single.into());
+        }
+        self.any_number(w, bits, taint)
+    }
+
+    fn any_number(&self, w: u8, bits: u64, taint: u32) -> Number {
         if taint != 0 {
             if let Some((low, high)) = self.reasons.interval_of(taint) {
                 return Number::Range(low, high);

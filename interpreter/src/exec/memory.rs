@@ -111,7 +111,8 @@ impl Bytes {
     /// What a function makes of the taint of every byte; none if that is 0 for all.
     pub fn states(&self, mut state: impl FnMut(u32) -> u32) -> Vec<u32> {
         let fill = state(self.taints.fill);
-        if self.taints.is_untouched() && fill == 0 {
+        let is_clear = |page: &[u32]| page.iter().fold(0, |any, taint| any | taint) == 0;
+        if fill == 0 && self.taints.pages().all(|(_, page)| is_clear(page)) {
             return Vec::new();
         }
         let mut states = vec![fill; self.bytes.len()];

@@ -171,41 +171,30 @@ impl<'a> Machine<'a> {
     fn built_in(&self, built_in: BuiltIn, component: u32, slot: usize, shared: &Shared<'_>) -> u64 {
         let place = self.layout.places[slot];
         let c = component.min(2) as usize;
-        let [x, y, _] = shared.workgroup_size.map(u64::from);
-        let local = [slot as u64 % x.max(1), slot as u64 / x.max(1) % y.max(1), slot as u64 / (x * y).max(1)];
-        let groups = shared.dispatch.workgroups.map(u64::from);
-        let index = u64::from(self.workgroup);
-        let group = [
-            index % groups[0].max(1),
-            index / groups[0].max(1) % groups[1].max(1),
-            index / (groups[0] * groups[1]).max(1),
-        ];
-        let lane = place.lane;
-        let all = if self.layout.size >= 128 { u128::MAX } else { (1u128 << self.layout.size) - 1 };
-        let eq = 1u128 << lane;
-        let le = eq | (eq - 1);
-        let mask = match built_in {
-            BuiltIn::SubgroupEqMask => eq,
-            BuiltIn::SubgroupGeMask => all & !(eq - 1),
-            BuiltIn::SubgroupGtMask => all & !le,
-            BuiltIn::SubgroupLeMask => le,
-            BuiltIn::SubgroupLtMask => eq - 1,
-            _ => 0,
-        };
+        let size = |c: usize| u64::from(shared.workgroup_size[c]);
+        let groups = |c: usize| u64::from(shared.dispatch.workgroups[c]);
+        let local = || coordinate(slot as u64, [size(0), size(1)], c);
+        let group = || coordinate(u64::from(self.workgroup), [groups(0), groups(1)], c);
+        let word = |mask: u128| (mask >> (32 * component.min(3))) as u64 & u64::from(u32::MAX);
+        let all = || if self.layout.size >= 128 { u128::MAX } else { (1u128 << self.layout.size) - 1 };
+        let eq = 1u128 << place.lane;
         match built_in {
-            BuiltIn::NumWorkgroups => groups[c],
-            BuiltIn::WorkgroupSize => u64::from(shared.workgroup_size[c]),
-            BuiltIn::WorkgroupId => group[c],
-            BuiltIn::LocalInvocationId => local[c],
-            BuiltIn::GlobalInvocationId => {
-                (group[c] * u64::from(shared.workgroup_size[c]) + local[c]) & u64::from(u32::MAX)
-            }
+            BuiltIn::NumWorkgroups => groups(c),
+            BuiltIn::WorkgroupSize => size(c),
+            BuiltIn::WorkgroupId => group(),
+            BuiltIn::LocalInvocationId => local(),
+            BuiltIn::GlobalInvocationId => (group() * size(c) + local()) & u64::from(u32::MAX),
             BuiltIn::LocalInvocationIndex => slot as u64,
             BuiltIn::SubgroupSize => u64::from(self.layout.size),
             BuiltIn::NumSubgroups => u64::from(place.num_subgroups),
             BuiltIn::SubgroupId => u64::from(place.subgroup_id),
-            BuiltIn::SubgroupLocalInvocationId => u64::from(lane),
-            _ => (mask >> (32 * component.min(3))) as u64 & u64::from(u32::MAX),
+            BuiltIn::SubgroupLocalInvocationId => u64::from(place.lane),
+            BuiltIn::SubgroupEqMask => word(eq),
+            BuiltIn::SubgroupGeMask => word(all() & !(eq - 1)),
+            BuiltIn::SubgroupGtMask => word(all() & !(eq | (eq - 1))),
+            BuiltIn::SubgroupLeMask => word(eq | (eq - 1)),
+            BuiltIn::SubgroupLtMask => word(eq - 1),
+            _ => 0,
         }
     }
 
@@ -346,6 +335,15 @@ impl<'a> Machine<'a> {
         let Some(observer) = self.observer.take() else { return };
         observer.executed(&Shown { machine: self, inst });
         self.observer = Some(observer);
+    }
+}
+
+/// A component of the place that is the `index`th in a box with these sides.
+fn coordinate(index: u64, [x, y]: [u64; 2], component: usize) -> u64 {
+    match component {
+        0 => index % x.max(1),
+        1 => index / x.max(1) % y.max(1),
+        _ => index / (x * y).max(1),
     }
 }
 

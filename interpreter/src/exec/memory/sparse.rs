@@ -42,11 +42,6 @@ impl<T: Copy> Sparse<T> {
         self.pages.iter().enumerate().filter_map(|(at, page)| Some((at, &**page.as_ref()?)))
     }
 
-    /// True if nothing was written.
-    pub(super) fn is_untouched(&self) -> bool {
-        self.pages.is_empty()
-    }
-
     #[inline]
     pub(super) fn get(&self, at: usize) -> T {
         match self.pages.get(at / PAGE) {
