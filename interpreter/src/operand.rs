@@ -39,6 +39,8 @@ pub(crate) enum Operand {
     Other,
 }
 
+const _: () = assert!(size_of::<Operand>() == 8);
+
 impl Operand {
     /// The id, whatever it is for.
     pub fn id(&self) -> Option<u32> {
