@@ -212,6 +212,11 @@ impl BugEntry {
         self.device == finding.device && signatures.any(|signature| *signature == finding.signature)
     }
 
+    /// True if both are one known bug, whatever the shapes of their minimal programs.
+    fn is_known_as(&self, other: &BugEntry) -> bool {
+        self.device == other.device && self.known.is_some() && self.known == other.known
+    }
+
     /// True if the minimal programs of both fail alike, and pass with the same change.
     fn passes_like(&self, other: &BugEntry) -> bool {
         let is_same = self.device == other.device && self.known == other.known;
@@ -478,11 +483,12 @@ impl Statistics {
         }
     }
 
-    /// Counts a minimised finding. A bug that a simpler one on the same device explains goes into that, and one that passes with the same
-    /// change.
+    /// Counts a minimised finding. A bug that a simpler one on the same device explains goes into that, one that passes with the same
+    /// change, and one that is the same known bug.
     pub fn enter_bug(&mut self, bug: BugEntry) {
         let has_shape = |a: &BugEntry, b: &BugEntry| a.bug == b.bug || a.bug.simpler().as_ref() == Some(&b.bug);
-        let is_explained_by = |a: &BugEntry, b: &BugEntry| a.is_like(b) && has_shape(a, b) || a.passes_like(b);
+        let is_explained_by =
+            |a: &BugEntry, b: &BugEntry| a.is_known_as(b) || a.is_like(b) && has_shape(a, b) || a.passes_like(b);
         if let Some(entry) = self.bugs.iter_mut().find(|entry| is_explained_by(&bug, entry)) {
             entry.take(bug);
             return;
@@ -664,6 +670,27 @@ mod tests {
         );
         assert_eq!(last.representative, "wrong result: after-loop of op-3");
         assert!(statistics.is_unexpected(&finding), "one signature may stand for several bugs");
+    }
+
+    #[test]
+    fn a_known_bug_is_one_whatever_shapes_its_programs_have() {
+        let signature = Signature::new(Kind::Value, Detail::Text("quads".into()));
+        let swap = |way: &str, known| bug(BugId::Text(format!("swap {way}")), &signature, 2, known);
+        let mut statistics = Statistics::default();
+        for entry in [
+            swap("horizontal", Some("helpers")),
+            swap("vertical", None),
+            swap("diagonal", Some("helpers")),
+            swap("vertical", Some("order")),
+            BugEntry { device: "swiftshader".into(), ..swap("vertical", Some("helpers")) },
+        ] {
+            statistics.enter_bug(entry);
+        }
+        let rows: Vec<(&str, Option<&str>, u64)> =
+            statistics.bugs.iter().map(|bug| (bug.device.as_str(), bug.known.as_deref(), bug.witnesses)).collect();
+        let wanted = [("lvp", Some("helpers"), 2), ("lvp", None, 1), ("lvp", Some("order"), 1)];
+        assert_eq!(rows[..3], wanted);
+        assert_eq!(rows[3..], [("swiftshader", Some("helpers"), 1)]);
     }
 
     #[test]
