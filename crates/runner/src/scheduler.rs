@@ -99,6 +99,11 @@ impl Scheduler {
         Scheduler::grant(self, state);
     }
 
+    /// How many leases were asked for.
+    pub fn requests(&self) -> u64 {
+        self.state().next_ticket
+    }
+
     /// The share of a device that gets `weight` times as much time as one of weight 1.
     pub(crate) fn share(&self, weight: f64) -> Share {
         let mut state = self.state();

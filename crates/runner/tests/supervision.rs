@@ -5,6 +5,7 @@ mod common;
 use std::io::{BufRead, BufReader};
 use std::num::NonZero;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{completed, marked_job, null_driver, options, probe_options, words};
@@ -196,6 +197,27 @@ fn twenty_devices_share_the_processors() {
         }
     });
     assert!(devices.iter().all(|device| device.stats().jobs == 20));
+}
+
+/// Whoever gives its jobs one after the other does not stand in line for each.
+#[test]
+fn a_lease_is_kept_for_the_next_job() {
+    let scheduler = Scheduler::new(NonZero::<usize>::MIN);
+    let options = DeviceOptions { scheduler: scheduler.clone(), ..options() };
+    let [busy, patient] = [(); 2].map(|()| Device::open(&null_driver(""), 0, &options).unwrap());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                run_all(&busy, 20);
+            }
+        });
+        for id in 1..=40 {
+            assert_eq!(words(patient.run(marked_job(id)), 0), [id as u32]);
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+    assert!(scheduler.requests() < 40, "{} leases", scheduler.requests());
 }
 
 #[test]
