@@ -241,7 +241,7 @@ mod tests {
                 operators: Default::default(),
                 passes_without: Default::default(),
                 recognised: Default::default(),
-                known: (number > 0).then(|| "known <one>".to_owned()),
+                known: (number > 0).then(|| format!("known <{number}>")),
                 signatures: Default::default(),
                 witnesses: 1,
                 representative: if number == 0 { "findings/a/b".into() } else { format!("findings/a/{number}") },
@@ -255,7 +255,7 @@ mod tests {
         for part in [
             "Shape 0",
             "dev&lt;ice&gt;",
-            "known: known &lt;one&gt;",
+            "known: known &lt;1&gt;",
             "and 2 more",
             "href=\"campaign-1.html\"",
             "href=\"#campaign-1\"",
