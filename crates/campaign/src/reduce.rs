@@ -185,16 +185,14 @@ pub fn reduce(
         }
     }
     if conclusion.overflows()
-        && let Some((small, wrong, rate)) = judge.without_overflow(&minimized.case)?
+        && let Some((small, case, wrong, rate)) = judge.without_overflow(&minimized.case)?
     {
         (conclusion, after) = (wrong, rate);
-        minimized.neighbour = minimized.neighbour.as_ref().and_then(|neighbour| small.in_case(neighbour));
-        if let Some(neighbour) = &minimized.neighbour
-            && !judge.is_right(neighbour)?
-        {
-            minimized.neighbour = None;
-        }
-        minimized.case = small.in_case(&minimized.case).unwrap_or(minimized.case);
+        minimized.case = case;
+        minimized.neighbour = match minimized.neighbour.and_then(|neighbour| small.in_case(&neighbour)) {
+            Some(neighbour) if judge.is_right(&neighbour)? => Some(neighbour),
+            _ => None,
+        };
     }
     minimized.case.origin.minimized_from = Some(from.unwrap_or_else(|| content_hash(case)));
     let prep = Prep::of(minimized.case.clone());
@@ -324,15 +322,15 @@ impl<'a> Judge<'a> {
         Ok(true)
     }
 
-    /// The first numbers with which the case fails the same way and its sums and products over lanes stay within their types: the result of such a
-    /// run, and how often it fails.
-    fn without_overflow(&mut self, case: &Case) -> anyhow::Result<Option<(Small, Conclusion, Rate)>> {
+    /// The first numbers with which the case fails the same way and its sums and products over lanes stay within their types: the case with them, the
+    /// result of a run that failed, and how often it does.
+    fn without_overflow(&mut self, case: &Case) -> anyhow::Result<Option<(Small, Case, Conclusion, Rate)>> {
         for small in Small::ALL {
             let Some(case) = small.in_case(case) else { continue };
             if let (Some(conclusion), rate) = self.confirm(&case)?
                 && !conclusion.overflows()
             {
-                return Ok(Some((small, conclusion, rate)));
+                return Ok(Some((small, case, conclusion, rate)));
             }
         }
         Ok(None)

@@ -224,7 +224,7 @@ impl BugEntry {
         is_same && self.bug.fails_like(&other.bug) && (show_one_bug(a, b) || show_one_bug(b, a))
     }
 
-    /// True if its minimal programs may show what those of another entry show: they are known to, or half of their operators are the same.
+    /// True if its minimal programs may show what those of another entry show: half of their operators are the same.
     /// Those that pass with different changes do not.
     fn is_like(&self, other: &BugEntry) -> bool {
         let (a, b) = (&self.operators, &other.operators);
@@ -233,7 +233,7 @@ impl BugEntry {
         let (a, b): (BTreeSet<&Change>, BTreeSet<&Change>) = (a, b);
         let may_pass_alike = a.is_empty() || b.is_empty() || !a.is_disjoint(&b);
         let is_same = self.device == other.device && self.known == other.known;
-        is_same && may_pass_alike && (self.known.is_some() || has_half)
+        is_same && may_pass_alike && has_half
     }
 
     /// The bug, the operators of which one is to blame, and what it passes without.

@@ -33,6 +33,9 @@ pub struct DeviceOptions {
     pub max_start_failures: u32,
     /// Those with whom its workers share the processors.
     pub scheduler: Scheduler,
+    /// How long a worker keeps its processor with nothing to do. The results of jobs may decide the next ones, as those of a minimiser's candidates do: if
+    /// they had to stand in line each time, a candidate that takes 20 ms would wait for others' leases of a second.
+    pub linger: Duration,
     /// How much time the device gets when there are others, in relation to them.
     pub weight: f64,
 }
@@ -47,6 +50,7 @@ impl Default for DeviceOptions {
             stderr: None,
             max_start_failures: 5,
             scheduler: Scheduler::of_this_process(),
+            linger: Duration::from_millis(50),
             weight: 1.0,
         }
     }

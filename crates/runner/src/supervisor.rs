@@ -92,10 +92,6 @@ impl Watch {
     }
 }
 
-/// How long a lease is kept with nothing to do. The results of jobs may decide the next ones, as those of a minimiser's candidates do: if they had to
-/// stand in line each time, a candidate that takes 20 ms would wait for others' leases of a second.
-const LINGER: Duration = Duration::from_millis(50);
-
 /// The state of the thread.
 pub(crate) struct Supervisor {
     driver: DriverConfig,
@@ -123,6 +119,8 @@ pub(crate) struct Supervisor {
     share: Option<Share>,
     request: Option<Request>,
     lease: Option<Lease>,
+    /// How long a lease is kept with nothing to do.
+    linger: Duration,
     /// Since when there is nothing to do.
     idle_since: Option<Instant>,
     /// Workers in a row that did not begin a job.
@@ -167,6 +165,7 @@ impl Supervisor {
             share: (!driver.is_remote()).then(|| options.scheduler.share(options.weight)),
             request: None,
             lease: None,
+            linger: options.linger,
             idle_since: None,
             failures: 0,
             given_up: None,
@@ -201,7 +200,7 @@ impl Supervisor {
         let events = self.worker.as_ref().map_or_else(never, |worker| worker.events().clone());
         let granted = self.request.as_ref().map_or_else(never, |request| request.granted().clone());
         let clock = self.watch.as_ref().map_or_else(never, |watch| at(watch.next_look));
-        let lingered = self.lease.as_ref().and(self.idle_since).map_or_else(never, |since| at(since + LINGER));
+        let lingered = self.lease.as_ref().and(self.idle_since).map_or_else(never, |since| at(since + self.linger));
         select! {
             recv(self.submitted) -> job => match job {
                 Ok(job) => self.queue.push_back(job),
@@ -224,7 +223,8 @@ impl Supervisor {
         let Some(front) = self.queue.front() else {
             self.request = None;
             let since = *self.idle_since.get_or_insert_with(Instant::now);
-            if since.elapsed() >= LINGER || self.lease.as_ref().is_some_and(|lease| lease.is_over() || lease.is_alone())
+            if since.elapsed() >= self.linger
+                || self.lease.as_ref().is_some_and(|lease| lease.is_over() || lease.is_alone())
             {
                 self.lease = None;
             }

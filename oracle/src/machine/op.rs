@@ -380,8 +380,9 @@ impl OpWork<'_> {
     fn may_overflow(&self, first: usize, tangle: u128) -> bool {
         let Some(fold) = self.op.info.op.fold().filter(|_| self.op.scalar.is_integer()) else { return false };
         let Some(operand) = self.args.first() else { return false };
-        let values = |column: &[u64]| lanes(tangle).map(|lane| column[first + lane]).collect::<SmallVec<[u64; 32]>>();
-        operand.columns.iter().any(|column| fold.may_overflow(self.op.scalar, values(column)))
+        let of_lanes =
+            |column: &[u64]| fold.may_overflow(self.op.scalar, lanes(tangle).map(|lane| column[first + lane]));
+        operand.columns.iter().any(|column| of_lanes(column))
     }
 
     /// A vote of a group that is not known, of which only the lane itself is certainly part: "anyInvocationARB() is guaranteed to return

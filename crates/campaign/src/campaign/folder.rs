@@ -488,7 +488,6 @@ mod tests {
     use tangle_program::case::Stage;
 
     use super::*;
-    use crate::executor::INPUTS;
 
     #[test]
     fn every_difference_is_told() {
@@ -501,7 +500,7 @@ mod tests {
             stages: [Stage::Mesh].into(),
             variant: Some(Variant::Size),
             inputs: NonZero::<u32>::MIN,
-            long_loops: INPUTS,
+            long_loops: NonZero::new(8).expect("not 0"),
             without: ["subgroupElect".parse().expect("an operation")].into(),
             changes: ["subgroupBarrier in a loop".parse().expect("a change")].into(),
             shard: "2/8".parse().expect("a shard"),
