@@ -19,6 +19,7 @@ use tangle_program::types::{Scalar, Type};
 
 const A: u32 = 1;
 const B: u32 = 2;
+const C: u32 = 3;
 
 /// A program of a framebuffer of 2 by 2 pixels that one triangle covers, if nothing else is said: one quad, lanes 0 to 3.
 fn quad(tier: Tier, body: impl Into<Vec<Stmt>>) -> Case {
@@ -196,8 +197,29 @@ fn a_quad_may_be_gone_before_a_branch_that_its_helpers_take() {
     assert_eq!(leave(1, Stmt::Return(None)), "2: 1 ?, 3: 1 ?, 6: 1 ?, 7: 1 ?", "the last returns");
     let second_stays = "1: 1 fe, 2: 1 fe, 3: 1 fe, 6: 1 fe, 7: 1 fe";
     assert_eq!(leave(2, Stmt::Discard(Discard::Demote)), second_stays, "a fragment is with them");
-    let stays = wide(vec![demote(left(1)), either(not_first(), [see(A)], [see(B)])]);
-    assert_eq!(stays, "0: 2 1, 2: 1 fe, 3: 1 fe, 6: 1 fe, 7: 1 fe", "nobody is demoted there");
+    let apart = || either(not_first(), [see(A)], [see(B)]);
+    let stays = wide(vec![demote(left(1)), apart()]);
+    assert_eq!(stays, "0: 2 1, 2: 1 ?, 3: 1 ?, 6: 1 ?, 7: 1 ?", "the last may come to the end of the shader before");
+    // What comes behind waits until all have executed what came before.
+    let stays = wide(vec![demote(left(1)), apart(), see(C)]);
+    assert_eq!(stays, "0: 2 1 3 ff, 2: 1 fe 3 ff, 3: 1 fe 3 ff, 6: 1 fe 3 ff, 7: 1 fe 3 ff", "it is there at the next");
+}
+
+/// The same in a loop, which the last fragment leaves before its helpers.
+#[test]
+fn a_quad_may_be_gone_before_a_loop_ends_that_its_helpers_are_in() {
+    let body = |then: Vec<Stmt>| {
+        let helpers =
+            when(bin(bin(lane(), BinaryOp::Sub, uint(1)), BinaryOp::Lt, uint(3)), [Stmt::Discard(Discard::Demote)]);
+        let round = [when(bin(lane(), BinaryOp::Eq, uint(0)), [Stmt::Break]), see(A)];
+        let body = Vec::from_iter([helpers, counted(0, uint(1), [], round)].into_iter().chain(then));
+        expected(&drawn(Tier::Maximal, [4, 2], vec![[[0, 0], [8, 0], [0, 4]]], body), 8)
+    };
+    assert_eq!(body(vec![]), "2: 1 ?, 3: 1 ?, 6: 1 ?, 7: 1 ?", "lane 0 may have ended");
+    let demoted = vec![Stmt::Discard(Discard::Demote)];
+    assert_eq!(body(demoted), "2: 1 ?, 3: 1 ?, 6: 1 ?, 7: 1 ?", "it may be a helper by then");
+    let all = "2: 1 fe 2 ff, 3: 1 fe 2 ff, 6: 1 fe 2 ff, 7: 1 fe 2 ff";
+    assert_eq!(body(vec![see(B)]), format!("0: 2 ff, {all}"), "it waits for the others");
 }
 
 /// Rule H7: `return` ends a fragment in `main` only. Lanes 1 to 3 of a quad are demoted.

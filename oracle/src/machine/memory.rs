@@ -36,8 +36,8 @@ pub(crate) struct Learnt {
     pub contended: BTreeSet<ElementInPhase>,
     /// Lanes are lost: loads are unknown.
     pub open: bool,
-    /// Slots of invocations that are elsewhere when the last fragment of their quad is demoted or ends (rule H6).
-    pub left_by_quad: BTreeSet<usize>,
+    /// Operations that helpers execute whose quad may be gone by then (rule H6), each with the helper's slot.
+    pub without_quad: BTreeSet<(usize, usize)>,
 }
 
 /// What may be said of a value.

@@ -22,7 +22,8 @@
 //!   control.rs   jumps, selections, loops, calls        path.rs     keys of paths
 //!   expr.rs      expressions; element.rs: elements      memory.rs   arrays, and what is certain of them
 //!   frame.rs     calls, and where jumps go              access.rs   loads, stores, atomics, barriers
-//!   op.rs        subgroup operations                   long.rs     loops that only sum something up
+//!   op.rs        subgroup operations                   quads.rs    whether a helper's quad is still there
+//!   long.rs      loops that only sum something up
 //! ```
 
 mod access;
@@ -34,6 +35,7 @@ mod long;
 mod memory;
 mod op;
 mod path;
+mod quads;
 mod stop;
 
 pub(crate) use op::{Evaluated, evaluate};
@@ -43,7 +45,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use tangle_program::case::{Case, Tier};
 use tangle_program::control::SelectionControl;
-use tangle_program::subgroup::{Severity, first_lanes, lanes};
+use tangle_program::subgroup::{Severity, first_lanes};
 use tangle_program::tree::{Builtin, Discard, SiteId};
 use tangle_program::types::{Scalar, Type};
 
@@ -57,6 +59,7 @@ use crate::value::{Column, Value};
 use frame::Frame;
 pub(crate) use memory::Memory;
 pub(crate) use memory::{Done, History, Learnt, Named};
+use quads::Quads;
 pub(crate) use stop::Stop;
 
 /// What one lane logs.
@@ -151,6 +154,8 @@ pub(crate) struct Machine<'a, R> {
     pub helpers: Mask,
     /// Fragments that have ended.
     ended: Mask,
+    /// Of each subgroup: which operations helpers executed without a fragment of their quad.
+    quads: Vec<Quads>,
     /// The weakest rule that any lane's path rests on.
     steered: Severity,
     scopes: Vec<Scope>,
@@ -202,6 +207,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             lost: Mask::empty(layout.slots),
             helpers: layout.helpers.clone(),
             ended: Mask::empty(layout.slots),
+            quads: vec![Quads::default(); layout.subgroups.len()],
             steered: Severity::Hard,
             scopes: Vec::new(),
             builtins: Default::default(),
@@ -232,7 +238,10 @@ impl<'a, R: Rules> Machine<'a, R> {
         let uniform = if self.tier == Tier::Maximal { self.none() } else { live.clone() };
         self.rules.start(self.layout.subgroups.first().map_or(1, |subgroup| subgroup.size));
         let mut frame = self.frame(main);
-        self.block(&mut frame, &self.code.functions[main].block, live, uniform)?;
+        self.block(&mut frame, &self.code.functions[main].block, live.clone(), uniform)?;
+        if self.case.entry_point.draw().is_some() {
+            self.end(&live);
+        }
         self.close_memory();
         Ok(())
     }
@@ -351,8 +360,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                     }
                 }
                 if self.case.entry_point.draw().is_some() && !self.is_in_function() {
-                    self.ended.add(&a);
-                    self.close_quads(&a);
+                    self.end(&a);
                 }
                 Ok(self.jump(frame, Jump::Return, a, u))
             }
@@ -397,14 +405,14 @@ impl<'a, R: Rules> Machine<'a, R> {
             Step::Discard(how) => match self.rules.discard(*how) {
                 None => Ok((a, u)),
                 Some(Discard::Demote) => {
+                    self.leave(&a);
                     self.helpers.add(&a);
-                    self.close_quads(&a);
+                    self.close_quads();
                     let a = a.minus(&self.lost);
                     Ok((a.clone(), self.whole(&u, &a)))
                 }
                 Some(Discard::Terminate) => {
-                    self.ended.add(&a);
-                    self.close_quads(&a);
+                    self.end(&a);
                     Ok((self.none(), self.none()))
                 }
             },
@@ -420,23 +428,36 @@ impl<'a, R: Rules> Machine<'a, R> {
         self.scopes.iter().any(|scope| scope.construct == Construct::Function)
     }
 
-    /// Loses the invocations of quads in which only helpers are left: they may go on or be gone (rule H6). `a` are those that have just been
-    /// demoted or have ended. Who is elsewhere may come to this before or after what is executed there: another pass takes that for unknown.
-    fn close_quads(&mut self, a: &Mask) {
+    /// Fragments among these lanes end, or become helpers.
+    fn leave(&mut self, a: &Mask) {
+        for (subgroup, quads) in self.layout.subgroups.iter().zip(&mut self.quads) {
+            let of = |mask: &Mask| mask.lanes(subgroup.first, subgroup.size);
+            quads.leave(of(a) & !of(&self.helpers) & !of(&self.ended));
+        }
+    }
+
+    /// Invocations end.
+    fn end(&mut self, a: &Mask) {
+        self.leave(a);
+        self.ended.add(a);
+        self.close_quads();
+    }
+
+    /// Loses the invocations of quads in which only helpers are left: they may go on or be gone (rule H6). What they executed before without a
+    /// fragment of their quad they may have executed after that: another pass takes it for unknown.
+    fn close_quads(&mut self) {
         if self.observing() && self.rules.keeps_quads_of_helpers() {
             return;
         }
-        for subgroup in &self.layout.subgroups {
+        for (s, subgroup) in self.layout.subgroups.iter().enumerate() {
             let of = |mask: &Mask| mask.lanes(subgroup.first, subgroup.size);
             let (helpers, ended) = (of(&self.helpers), of(&self.ended));
             for first in (0..subgroup.size).step_by(4) {
                 let quad = subgroup.live & first_lanes(4) << first;
                 if quad & !helpers & !ended == 0 {
                     self.lost.insert_lanes(subgroup.first, quad & !ended);
-                    let here = quad & of(a);
-                    let elsewhere = if here == 0 { 0 } else { quad & !ended & !here };
-                    for lane in lanes(elsewhere) {
-                        self.memory.wrong |= self.memory.learnt.left_by_quad.insert(subgroup.first + lane);
+                    for (op, lane) in self.quads[s].close(first) {
+                        self.memory.wrong |= self.memory.learnt.without_quad.insert((op, subgroup.first + lane));
                     }
                 }
             }

@@ -43,6 +43,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             from.insert(op.id, whole);
             let basis = self.exact_by(op.id, op.info.reach, s, tangle, u);
             let exact = basis.is_some();
+            self.note_quads(op.id, op.info.reach, s, tangle);
             if op.info.tangle_dependent() {
                 // Who takes part rests on the paths of all lanes, also of those that are elsewhere.
                 from = from.resting_on(op.info.severity(op.scalar)).resting_on(self.paths_rest_on(subgroup));
@@ -122,10 +123,6 @@ impl<'a, R: Rules> Machine<'a, R> {
     fn exact_by(&mut self, op: usize, reach: Reach, s: usize, tangle: u128, u: &Mask) -> Option<Severity> {
         let subgroup = &self.layout.subgroups[s];
         let at = op * self.layout.subgroups.len() + s;
-        let one_key = || {
-            let first = self.keys[subgroup.first + tangle.trailing_zeros() as usize];
-            lanes(tangle).all(|lane| self.keys[subgroup.first + lane] == first)
-        };
         if self.trace.is_some() {
             self.visitors[at] |= tangle;
         }
@@ -140,20 +137,20 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Some(Severity::Hard)
             }
             Pass::Predict { .. } if self.tier == Tier::Maximal => {
-                let mut lost = self.lost.lanes(subgroup.first, subgroup.size) | self.left_by_quads(s, tangle);
+                let mut lost = self.lost.lanes(subgroup.first, subgroup.size) | self.without_quads(op, s, tangle);
                 if is_quad {
                     // Who is elsewhere in the subgroup is nothing to a quad.
                     lost &= reach
                         .waiting(tangle)
                         .fold(0, |quads, part| quads | first_lanes(4) << (part.trailing_zeros() & !3));
                 }
-                let exact = lost == 0 && (!self.keyed || one_key());
+                let exact = lost == 0 && (!self.keyed || self.has_one_key(s, tangle));
                 exact.then_some(Severity::Hard)
             }
             Pass::Predict { visitors, classes } => {
                 let uniform = u.lanes(subgroup.first, subgroup.size) != 0 && self.nobody_lost_in_group(s);
                 let together = if uniform { self.together_by(subgroup.first, reach, tangle) } else { None };
-                let one_class = || classes[s] && visitors[at] == tangle && one_key();
+                let one_class = || classes[s] && visitors[at] == tangle && self.has_one_key(s, tangle);
                 // The letter of "as long as they follow the same control-flow path" (SPIR-V 1.6 rev 6, §2.2.5), which no test covers.
                 together.or_else(|| one_class().then_some(Severity::Strong))
             }
@@ -168,19 +165,41 @@ impl<'a, R: Rules> Machine<'a, R> {
         self.layout.others[s] != 0 || helpers && self.tier != Tier::Maximal
     }
 
-    /// The lanes of a tangle that are in a quad whose last fragment is elsewhere and leaves it there, before or after the tangle executes this
-    /// (rule H6).
-    fn left_by_quads(&self, s: usize, tangle: u128) -> u128 {
-        let left = &self.memory.learnt.left_by_quad;
-        if left.is_empty() {
+    /// The helpers of a tangle whose quad may be gone when it executes the operation (rule H6).
+    fn without_quads(&self, op: usize, s: usize, tangle: u128) -> u128 {
+        let without = &self.memory.learnt.without_quad;
+        if without.is_empty() {
             return 0;
         }
         let subgroup = &self.layout.subgroups[s];
         let of = |mask: &Mask| mask.lanes(subgroup.first, subgroup.size);
         let fragments = tangle & !of(&self.helpers);
-        let quad = |lane: usize| first_lanes(4) << (lane & !3);
-        let is_left = |&lane: &usize| left.contains(&(subgroup.first + lane)) && fragments & quad(lane) == 0;
-        lanes(tangle).filter(is_left).fold(0, |left, lane| left | 1 << lane)
+        let may_be_gone = |&lane: &usize| {
+            without.contains(&(op, subgroup.first + lane)) && fragments & first_lanes(4) << (lane & !3) == 0
+        };
+        lanes(tangle).filter(may_be_gone).fold(0, |without, lane| without | 1 << lane)
+    }
+
+    /// Takes note of what may be asked of quads later: those who execute an operation of a fragment shader have executed all that comes before it.
+    fn note_quads(&mut self, op: usize, reach: Reach, s: usize, tangle: u128) {
+        if self.tier != Tier::Maximal || self.case.entry_point.draw().is_none() || self.observing() {
+            return;
+        }
+        let subgroup = &self.layout.subgroups[s];
+        let of = |mask: &Mask| mask.lanes(subgroup.first, subgroup.size);
+        // Nothing is known of when those come here who may be in another tangle.
+        if of(&self.lost) != 0 || self.keyed && !self.has_one_key(s, tangle) {
+            return;
+        }
+        let certain = tangle & !self.without_quads(op, s, tangle);
+        self.quads[s].executed(op, reach, certain, subgroup.live & !of(&self.helpers) & !of(&self.ended));
+    }
+
+    /// True if the lanes have taken the same decisions since control flow was uniform.
+    fn has_one_key(&self, s: usize, tangle: u128) -> bool {
+        let first = self.layout.subgroups[s].first;
+        let key = self.keys[first + tangle.trailing_zeros() as usize];
+        lanes(tangle).all(|lane| self.keys[first + lane] == key)
     }
 
     fn nobody_lost_in_group(&self, s: usize) -> bool {
