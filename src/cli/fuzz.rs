@@ -65,8 +65,7 @@ pub struct Args {
     /// Only cases of this convergence tier: plain, subgroup_uniform, maximal
     #[arg(long, value_name = "TIER", value_parser = tier)]
     tier: Option<Tier>,
-    /// Only shaders of these stages: compute, task, mesh, fragment, vertex, tessellation_control, tessellation_evaluation, geometry. Default: a mixture of what a device offers; on a GPU compute alone, and
-    /// with others one worker, since processes that do graphics side by side disturb each other there
+    /// Only shaders of these stages: compute, task, mesh, fragment, vertex, tessellation_control, tessellation_evaluation, geometry. Default: a mixture of what a device offers; on a GPU compute alone
     #[arg(long, value_name = "NAME", value_parser = stage, value_delimiter = ',', num_args = 1..)]
     stage: Vec<Stage>,
     /// Only this variant of every program (default: a mixture): unoptimised, driver-unoptimised, spirv-opt-O, spirv-opt-Os, or
@@ -183,8 +182,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             std::process::exit(2);
         }
     })?;
-    let graphics = args.stage.iter().any(|&stage| stage != Stage::Compute);
-    let jobs = args.jobs.unwrap_or(if graphics { Jobs::Graphics } else { Jobs::Shared });
+    let jobs = args.jobs.unwrap_or(Jobs::Shared);
     let opening = Deadline::watch((began, args.time), &STOP, Grace::OPENING, NOT_OPEN);
     let mut targets = args.devices.open(jobs)?;
     if let Some(name) = &args.against {

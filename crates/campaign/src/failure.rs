@@ -75,7 +75,7 @@ const fn doing(stage: Stage) -> Doing {
         Stage::Check => Doing::Check,
         Stage::Module => Doing::Module,
         Stage::Pipeline => Doing::Pipeline,
-        Stage::Prepare { .. } => Doing::Prepare,
+        Stage::Prepare { .. } | Stage::Lock { .. } => Doing::Prepare,
         Stage::Submit { .. } | Stage::Wait { .. } => Doing::Run,
         Stage::ReadBack { .. } => Doing::ReadBack,
         Stage::Cleanup => Doing::Cleanup,

@@ -14,8 +14,8 @@ use tangle_program::case::{Case, SubgroupSize, Tier};
 use tangle_program::variant::Variant;
 use tangle_runner::config::{Drivers, MOST_JOBS, advice};
 use tangle_runner::{
-    Completed, DeviceError, DeviceInfo, DeviceOptions, DeviceType, DriverConfig, DriverMode, Inventory, Outcome,
-    ProbeOptions, StartProblem, Times,
+    Completed, DeviceError, DeviceOptions, DriverConfig, DriverMode, Inventory, Outcome, ProbeOptions, StartProblem,
+    Times,
 };
 
 use crate::capabilities::Capabilities;
@@ -46,8 +46,6 @@ pub enum Jobs {
     Each(NonZero<usize>),
     /// As many as its driver's entry says, or else its share of the processors.
     Shared,
-    /// The same, but one on a GPU: its processes are not to do graphics side by side.
-    Graphics,
 }
 
 impl Jobs {
@@ -62,21 +60,13 @@ impl Jobs {
         Ok(Jobs::Each(jobs))
     }
 
-    /// The number for one of several devices of drivers.
-    fn of_device(self, driver: &DriverConfig, info: &DeviceInfo, devices: usize) -> NonZero<usize> {
-        match self {
-            Jobs::Graphics if info.device_type != DeviceType::Cpu => NonZero::<usize>::MIN,
-            jobs => jobs.of(Some(driver), devices),
-        }
-    }
-
     /// The number for one of several devices.
     fn of(self, driver: Option<&DriverConfig>, devices: usize) -> NonZero<usize> {
         let entry = || driver.and_then(|driver| NonZero::new(driver.jobs? as usize));
         match self {
             Jobs::One => NonZero::<usize>::MIN,
             Jobs::Each(jobs) => jobs,
-            Jobs::Shared | Jobs::Graphics => entry().unwrap_or_else(|| {
+            Jobs::Shared => entry().unwrap_or_else(|| {
                 let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
                 NonZero::new(processors / devices.max(1)).unwrap_or(NonZero::<usize>::MIN)
             }),
@@ -458,7 +448,7 @@ pub fn open(
         }
         let devices = inventory.devices().count();
         for (driver, info) in inventory.devices() {
-            let jobs = jobs.of_device(driver, info, devices);
+            let jobs = jobs.of(Some(driver), devices);
             match Target::driver(driver, info.index, options) {
                 Ok(target) => targets.push(target.with_workers(jobs, &mut warn)),
                 Err(error) => warn(format!("device {}: {error}", info.name)),
@@ -467,7 +457,7 @@ pub fn open(
     }
     for name in names {
         let (driver, info) = inventory.device(name).map_err(|error| advised(error, &inventory))?;
-        let jobs = jobs.of_device(driver, info, devices);
+        let jobs = jobs.of(Some(driver), devices);
         targets.push(Target::driver(driver, info.index, options)?.with_workers(jobs, &mut warn));
     }
     if targets.is_empty() {

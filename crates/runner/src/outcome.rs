@@ -312,6 +312,11 @@ pub enum Stage {
         /// Index of the launch.
         launch: u32,
     },
+    /// Waiting until no other worker uses the GPU.
+    Lock {
+        /// Index of the launch.
+        launch: u32,
+    },
     /// Submitting the dispatch. Some drivers compile here.
     Submit {
         /// Index of the launch.
@@ -336,6 +341,7 @@ impl Stage {
     pub const fn launch(self) -> Option<u32> {
         match self {
             Stage::Prepare { launch }
+            | Stage::Lock { launch }
             | Stage::Submit { launch }
             | Stage::Wait { launch }
             | Stage::ReadBack { launch } => Some(launch),
@@ -351,6 +357,7 @@ impl fmt::Display for Stage {
             Stage::Module => ("creating the shader module", 0),
             Stage::Pipeline => ("creating the pipeline", 0),
             Stage::Prepare { launch } => ("preparing the dispatch", *launch),
+            Stage::Lock { launch } => ("waiting for the GPU, which another worker uses,", *launch),
             Stage::Submit { launch } => ("submitting the dispatch", *launch),
             Stage::Wait { launch } => ("waiting for the dispatch", *launch),
             Stage::ReadBack { launch } => ("reading the buffers back", *launch),

@@ -24,7 +24,7 @@ use crate::check::Expected;
 use crate::config::DriverConfig;
 use crate::error::StartProblem;
 use crate::info::DeviceInfo;
-use crate::meter::{Meter, TICK};
+use crate::meter::{Meter, TICK, Usage};
 use crate::outcome::{Outcome, Stage, Stall, Terms, WorkerEnd};
 use crate::process::{Event, Frame, Wait, WorkerProcess};
 use crate::protocol::FromWorker;
@@ -388,7 +388,9 @@ impl Supervisor {
         let (Some(watch), Some(worker)) = (&mut self.watch, &self.worker) else { return };
         let every = if self.driver.is_remote() { RELAY_REPORTS } else { TICK };
         watch.next_look = Instant::now() + every;
-        let stalled = worker.usage().and_then(|usage| watch.meter.look(Instant::now(), usage, every));
+        let waits_for_others = matches!(watch.stage, Some(Stage::Lock { .. }));
+        let usage = worker.usage().map(|usage| Usage { excused: usage.excused || waits_for_others, ..usage });
+        let stalled = usage.and_then(|usage| watch.meter.look(Instant::now(), usage, every));
         let is_silent = self.driver.is_remote() && self.last_message.elapsed() >= REMOTE_SILENCE;
         if stalled.is_none() && !is_silent {
             return;

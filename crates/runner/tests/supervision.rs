@@ -62,6 +62,15 @@ fn a_hang_times_out_and_is_blamed_on_its_job_alone() {
 }
 
 #[test]
+fn waiting_for_a_gpu_that_another_worker_uses_is_no_hang() {
+    // Blocked for three times as long, it would be one.
+    let (outcome, device) =
+        fault_in_third("lock@3", &DeviceOptions { timeout: Some(Duration::from_millis(300)), ..options() });
+    assert!(matches!(outcome, Outcome::Completed(_)), "{outcome}");
+    assert_eq!(device.stats().time_outs, 0);
+}
+
+#[test]
 fn an_endless_computation_times_out_by_its_processor_time() {
     let timeout = Duration::from_millis(1000);
     let (outcome, _) = fault_in_third("spin@3", &DeviceOptions { timeout: Some(timeout), ..options() });

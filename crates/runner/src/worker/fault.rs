@@ -19,6 +19,7 @@ use crate::protocol::{self, FromWorker};
 /// | `hang@N` | hangs in the pipeline stage of job N, computing nothing |
 /// | `spin@N` | computes for ever in the pipeline stage of job N |
 /// | `slow@N` | computes for 3 seconds of processor time in the pipeline stage of job N |
+/// | `lock@N` | waits for 2 seconds in job N, as for a GPU that another worker uses |
 /// | `kill@N` | is killed (SIGKILL) in the pipeline stage of job N, as if from outside |
 /// | `bad_alloc@N` | has no memory in the pipeline stage of job N |
 /// | `lie@N` | gives an answer to job N that is larger than what was asked for |
@@ -44,6 +45,7 @@ enum Kind {
     Hang,
     Spin,
     Slow,
+    Lock,
     Kill,
     BadAlloc,
     Lie,
@@ -86,6 +88,7 @@ impl Faults {
                         "hang" => Kind::Hang,
                         "spin" => Kind::Spin,
                         "slow" => Kind::Slow,
+                        "lock" => Kind::Lock,
                         "kill" => Kind::Kill,
                         "bad_alloc" => Kind::BadAlloc,
                         "lie" => Kind::Lie,
@@ -155,6 +158,11 @@ impl Faults {
                     compute(u64::MAX);
                 }
                 Kind::Slow => compute(3000),
+                Kind::Lock => {
+                    let stage = Stage::Lock { launch: 0 };
+                    let _ = protocol::write(output, &FromWorker::Started { id: job, stage });
+                    std::thread::sleep(Duration::from_secs(2));
+                }
                 Kind::Kill => {
                     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
                 }

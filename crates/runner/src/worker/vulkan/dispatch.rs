@@ -7,9 +7,10 @@ use ash::vk;
 use super::failure::{Failure, InCall};
 use super::graphics::{self, Draw};
 use super::layout::{Layout, descriptor_type};
+use super::lock::GpuLock;
 use super::memory::{Addressing, Memory, Placement};
 use super::texels::Texels;
-use crate::info::DeviceType;
+use crate::info::{DeviceInfo, DeviceType};
 use crate::job::{Buffer, BufferKind, Launch, ReadBackMode};
 use crate::outcome::{LaunchOutput, ReadBack, Stage, Times};
 use crate::worker::progress::{Progress, micros};
@@ -22,6 +23,7 @@ pub(super) struct Dispatcher {
     commands: vk::CommandBuffer,
     fence: vk::Fence,
     memory: Memory,
+    lock: GpuLock,
 }
 
 /// What all launches of a job share.
@@ -38,7 +40,7 @@ impl Dispatcher {
         device: &ash::Device,
         family: u32,
         memory: vk::PhysicalDeviceMemoryProperties,
-        device_type: DeviceType,
+        info: &DeviceInfo,
     ) -> Result<Dispatcher, Failure> {
         // SAFETY: the device was created with one queue of this family.
         let queue = unsafe { device.get_device_queue(family, 0) };
@@ -51,8 +53,8 @@ impl Dispatcher {
             unsafe { device.allocate_command_buffers(&allocate_info) }.in_call("vkAllocateCommandBuffers")?[0];
         // SAFETY: nothing is asked for that could be wrong.
         let fence = unsafe { device.create_fence(&vk::FenceCreateInfo::default(), None) }.in_call("vkCreateFence")?;
-        let memory = Memory::new(memory, placement(device_type));
-        Ok(Dispatcher { queue, command_pool, commands, fence, memory })
+        let memory = Memory::new(memory, placement(info.device_type));
+        Ok(Dispatcher { queue, command_pool, commands, fence, memory, lock: GpuLock::of(info) })
     }
 
     /// Runs a launch and gives what it left in its buffers.
@@ -70,6 +72,7 @@ impl Dispatcher {
         // Lives until the launch has ended.
         let _texels = self.record(device, work, launch)?;
         times.prepare_us += micros(begin);
+        let held = self.lock.hold(work.draw.is_some(), || progress.enter(Stage::Lock { launch: index }));
         progress.enter(Stage::Submit { launch: index });
         let begin = Instant::now();
         let commands = [self.commands];
@@ -78,6 +81,7 @@ impl Dispatcher {
         unsafe { device.queue_submit(self.queue, &submit, self.fence) }.in_call("vkQueueSubmit")?;
         progress.enter(Stage::Wait { launch: index });
         self.wait(device)?;
+        drop(held);
         times.submit_wait_us += micros(begin);
         progress.enter(Stage::ReadBack { launch: index });
         let begin = Instant::now();

@@ -11,6 +11,7 @@
 //!   texels.rs     views of buffers, images and samplers, for one launch
 //!   execute.rs    one job, stage by stage
 //!   graphics.rs   what stands around a stage that is no compute shader
+//!   lock.rs       whose turn it is on a GPU
 //!   dispatch.rs   one launch of its pipeline
 //! ```
 
@@ -22,6 +23,7 @@ mod features;
 mod graphics;
 mod instance;
 mod layout;
+mod lock;
 mod memory;
 mod session;
 mod texels;

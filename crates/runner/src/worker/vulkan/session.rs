@@ -48,7 +48,7 @@ impl Session {
             DriverMode::Execute => {
                 // SAFETY: the physical device was enumerated from this instance.
                 let memory = unsafe { instance.handle.get_physical_device_memory_properties(physical) };
-                Some(Dispatcher::new(&device, family, memory, info.device_type)?)
+                Some(Dispatcher::new(&device, family, memory, &info)?)
             }
         };
         Ok(Session {
