@@ -178,6 +178,15 @@ impl<'a> Printer<'a> {
         self.line += 1;
     }
 
+    /// Whole lines, as they are.
+    pub(crate) fn put_lines(&mut self, text: &str) {
+        for line in text.lines() {
+            self.start_line();
+            self.put(line);
+            self.end_line();
+        }
+    }
+
     pub(crate) fn blank_line(&mut self) {
         self.end_line();
     }

@@ -11,6 +11,7 @@
 //! - Where HLSL has another type than the tree (`sign`, `countbits`, `firstbitlow`, bitwise wave intrinsics) a conversion says so.
 //! - Literals of `int` that only meet each other are converted: HLSL 2021 computes with such literals in 64 bits.
 
+mod functions;
 mod share;
 pub(crate) mod spelling;
 
@@ -151,20 +152,7 @@ impl<'a> Printer<'a> {
             Helper::Of(Intrinsic::SubBorrow) => {
                 put_line!(self, "{name} SUB_BORROW({name} x, {name} y) {{ return {name}(x < y); }}");
             }
-            // Without a branch: at tier plain nothing says that lanes come together behind one.
-            Helper::Lanes => {
-                put_line!(
-                    self,
-                    "uint LowBits(uint count) {{ return (1u << min(count, 31u)) - 1u | (count >> 5u) << 31u; }}"
-                );
-                put_line!(self, "uint4 LanesBelow(uint end) {{");
-                put_line!(self, "    int4 counts = min(max(int4(end, end, end, end) - int4(0, 32, 64, 96), 0), 32);");
-                put_line!(
-                    self,
-                    "    return uint4(LowBits(counts.x), LowBits(counts.y), LowBits(counts.z), LowBits(counts.w));"
-                );
-                put_line!(self, "}}");
-            }
+            Helper::Lanes => self.put_lines(functions::LANES),
             Helper::Of(_) => {}
             Helper::Wave(op) => self.hlsl_wave_helper(op, name),
         }
@@ -182,55 +170,7 @@ impl<'a> Printer<'a> {
             Op::Reduce(Fold::Xor) if ty.0.scalar == Scalar::Bool => {
                 put_line!(self, "bool WaveActiveParity(bool x) {{ return (WaveActiveCountBits(x) & 1u) != 0u; }}");
             }
-            Op::InverseBallot => {
-                put_line!(self, "bool InverseBallot(uint4 mask) {{");
-                put_line!(self, "    return (mask[LaneIndex >> 5u] >> (LaneIndex & 31u) & 1u) != 0u;");
-                put_line!(self, "}}");
-            }
-            Op::BallotBitExtract => {
-                put_line!(self, "bool BallotBitExtract(uint4 mask, uint bit) {{");
-                put_line!(self, "    return (mask[bit >> 5u] >> (bit & 31u) & 1u) != 0u;");
-                put_line!(self, "}}");
-            }
-            Op::BallotBitCount | Op::BallotInclusiveBitCount | Op::BallotExclusiveBitCount => {
-                let (name, end) = match op {
-                    Op::BallotBitCount => ("BallotBitCount", "LaneCount"),
-                    Op::BallotInclusiveBitCount => ("BallotInclusiveBitCount", "LaneIndex + 1u"),
-                    _ => ("BallotExclusiveBitCount", "LaneIndex"),
-                };
-                put_line!(self, "uint {name}(uint4 mask) {{");
-                put_line!(self, "    uint4 counts = countbits(mask & LanesBelow({end}));");
-                put_line!(self, "    return counts.x + counts.y + counts.z + counts.w;");
-                put_line!(self, "}}");
-            }
-            Op::BallotFindLsb => {
-                put_line!(self, "uint BallotFindLSB(uint4 mask) {{");
-                put_line!(self, "    mask &= LanesBelow(LaneCount);");
-                put_line!(self, "    uint low = min(firstbitlow(mask.x), min(firstbitlow(mask.y), 96u) + 32u);");
-                put_line!(
-                    self,
-                    "    uint high = min(min(firstbitlow(mask.z), 64u) + 64u, min(firstbitlow(mask.w), 32u) + 96u);"
-                );
-                put_line!(self, "    return min(low, high);");
-                put_line!(self, "}}");
-            }
-            Op::BallotFindMsb => {
-                put_line!(
-                    self,
-                    "// One more than the highest bit, in a mask of which this is the part from `first` on; 0 without one."
-                );
-                put_line!(self, "uint EndOfBits(uint part, uint first) {{");
-                put_line!(self, "    uint end = firstbithigh(part) + 1u;");
-                put_line!(self, "    return end + first * min(end, 1u);");
-                put_line!(self, "}}");
-                put_line!(self, "uint BallotFindMSB(uint4 mask) {{");
-                put_line!(self, "    mask &= LanesBelow(LaneCount);");
-                put_line!(self, "    uint low = max(EndOfBits(mask.x, 0u), EndOfBits(mask.y, 32u));");
-                put_line!(self, "    uint high = max(EndOfBits(mask.z, 64u), EndOfBits(mask.w, 96u));");
-                put_line!(self, "    return max(low, high) - 1u;");
-                put_line!(self, "}}");
-            }
-            _ => {}
+            op => self.put_lines(functions::of_ballot(op).unwrap_or_default()),
         }
     }
 

@@ -11,6 +11,7 @@
 //! - Lane masks, scans of other operations than add and multiply, fall through and other things do not exist: [`lacks`].
 
 mod body;
+mod functions;
 mod share;
 pub(crate) mod spelling;
 
@@ -23,7 +24,6 @@ use tangle_program::case::{Case, interface};
 use tangle_program::map_buffer;
 use tangle_program::memory::Shared;
 use tangle_program::ops::Intrinsic;
-use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Direction, Expr, Function, MAX_ENTRY_WORDS, walk_block};
 use tangle_program::types::{Scalar, Type};
 
@@ -174,88 +174,9 @@ impl<'a> Printer<'a> {
                 put_line!(self, "    return select(rest, rest + y, (rest != {name}()) & ((rest ^ y) < {name}()));");
                 put_line!(self, "}}");
             }
-            // Without a branch: nothing says that invocations come together behind one.
-            Helper::Lanes => {
-                put_line!(self, "fn lowBits(count: u32) -> u32 {{");
-                put_line!(self, "    return ((1u << min(count, 31u)) - 1u) | ((count >> 5u) << 31u);");
-                put_line!(self, "}}");
-                put_line!(self, "fn lanesBelow(end: u32) -> vec4<u32> {{");
-                put_line!(
-                    self,
-                    "    let counts = clamp(vec4<i32>(i32(end)) - vec4<i32>(0, 32, 64, 96), vec4<i32>(0), vec4<i32>(32));"
-                );
-                put_line!(
-                    self,
-                    "    return vec4<u32>(lowBits(u32(counts.x)), lowBits(u32(counts.y)), lowBits(u32(counts.z)), lowBits(u32(counts.w)));"
-                );
-                put_line!(self, "}}");
-            }
+            Helper::Lanes => self.put_lines(functions::LANES),
             Helper::Of(_) => {}
-            Helper::Wave(op) => self.wgsl_wave_helper(op),
-        }
-    }
-
-    fn wgsl_wave_helper(&mut self, op: SubgroupOp) {
-        use SubgroupOp as Op;
-        match op {
-            Op::Reduce(_) => {
-                put_line!(self, "fn subgroupParity(x: bool) -> bool {{");
-                put_line!(self, "    let counts = countOneBits(subgroupBallot(x));");
-                put_line!(self, "    return ((counts.x + counts.y + counts.z + counts.w) & 1u) != 0u;");
-                put_line!(self, "}}");
-            }
-            Op::InverseBallot => {
-                put_line!(self, "fn inverseBallot(mask: vec4<u32>) -> bool {{");
-                put_line!(self, "    return ((mask[lane >> 5u] >> (lane & 31u)) & 1u) != 0u;");
-                put_line!(self, "}}");
-            }
-            Op::BallotBitExtract => {
-                put_line!(self, "fn ballotBitExtract(mask: vec4<u32>, bit: u32) -> bool {{");
-                put_line!(self, "    return ((mask[bit >> 5u] >> (bit & 31u)) & 1u) != 0u;");
-                put_line!(self, "}}");
-            }
-            Op::BallotBitCount | Op::BallotInclusiveBitCount | Op::BallotExclusiveBitCount => {
-                let (name, end) = match op {
-                    Op::BallotBitCount => ("ballotBitCount", "subgroup_size"),
-                    Op::BallotInclusiveBitCount => ("ballotInclusiveBitCount", "lane + 1u"),
-                    _ => ("ballotExclusiveBitCount", "lane"),
-                };
-                put_line!(self, "fn {name}(mask: vec4<u32>) -> u32 {{");
-                put_line!(self, "    let counts = countOneBits(mask & lanesBelow({end}));");
-                put_line!(self, "    return counts.x + counts.y + counts.z + counts.w;");
-                put_line!(self, "}}");
-            }
-            Op::BallotFindLsb => {
-                put_line!(self, "fn ballotFindLSB(ballot: vec4<u32>) -> u32 {{");
-                put_line!(self, "    let mask = ballot & lanesBelow(subgroup_size);");
-                put_line!(
-                    self,
-                    "    let low = min(firstTrailingBit(mask.x), min(firstTrailingBit(mask.y), 96u) + 32u);"
-                );
-                put_line!(
-                    self,
-                    "    let high = min(min(firstTrailingBit(mask.z), 64u) + 64u, min(firstTrailingBit(mask.w), 32u) + 96u);"
-                );
-                put_line!(self, "    return min(low, high);");
-                put_line!(self, "}}");
-            }
-            Op::BallotFindMsb => {
-                put_line!(
-                    self,
-                    "// One more than the highest bit, in a mask of which this is the part from `first` on; 0 without one."
-                );
-                put_line!(self, "fn endOfBits(part: u32, first: u32) -> u32 {{");
-                put_line!(self, "    let end = firstLeadingBit(part) + 1u;");
-                put_line!(self, "    return end + first * min(end, 1u);");
-                put_line!(self, "}}");
-                put_line!(self, "fn ballotFindMSB(ballot: vec4<u32>) -> u32 {{");
-                put_line!(self, "    let mask = ballot & lanesBelow(subgroup_size);");
-                put_line!(self, "    let low = max(endOfBits(mask.x, 0u), endOfBits(mask.y, 32u));");
-                put_line!(self, "    let high = max(endOfBits(mask.z, 64u), endOfBits(mask.w, 96u));");
-                put_line!(self, "    return max(low, high) - 1u;");
-                put_line!(self, "}}");
-            }
-            _ => {}
+            Helper::Wave(op) => self.put_lines(functions::of_operation(op).unwrap_or_default()),
         }
     }
 
