@@ -149,8 +149,8 @@ pub fn try_on(subject: &Subject, target: &Target) -> anyhow::Result<Conclusion> 
     if subject.shader.spirv.is_empty() {
         return Ok(Conclusion::from(&prepare(subject.case.clone()).err().context("the case compiles now")?));
     }
-    let SavedShader { glsl, spirv, .. } = subject.shader.clone();
-    let conclusion = target.run(&Prepared { case: subject.case.clone(), shader: glsl, spirv });
+    let SavedShader { source, spirv, .. } = subject.shader.clone();
+    let conclusion = target.run(&Prepared { case: subject.case.clone(), shader: source, spirv });
     if let Finish::NoWorker { reason } = &conclusion.finish {
         anyhow::bail!("device {}: {reason}", target.name);
     }
@@ -164,12 +164,12 @@ fn without_heading<'a>(report: &'a str, heading: &str) -> &'a str {
 
 fn compile(case: &Case) -> SavedShader {
     match prepare(case.clone()) {
-        Ok(Prepared { shader: glsl, spirv, .. }) => {
+        Ok(Prepared { shader: source, spirv, .. }) => {
             // A module without disassembly is still worth exporting.
             let disassembly = toolchain::read(&spirv).unwrap_or_else(|error| format!("; {error}\n"));
-            SavedShader { glsl, spirv, disassembly }
+            SavedShader { source, spirv, disassembly }
         }
-        Err(fault) => SavedShader { glsl: fault.shader, spirv: Vec::new(), disassembly: String::new() },
+        Err(fault) => SavedShader { source: fault.shader, spirv: Vec::new(), disassembly: String::new() },
     }
 }
 

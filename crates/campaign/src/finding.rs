@@ -19,7 +19,7 @@ pub fn finding<'a>(
     conclusion: &'a Conclusion,
     signature: Signature,
 ) -> Finding<'a> {
-    let (case, glsl, spirv): (_, _, &[u32]) = match prep {
+    let (case, source, spirv): (_, _, &[u32]) = match prep {
         Prep::Ready(Prepared { case, shader, spirv }) => (case, shader, spirv),
         Prep::Faulty(case, fault) => (case, &fault.shader, &[]),
     };
@@ -27,7 +27,7 @@ pub fn finding<'a>(
     let disassembly = toolchain::read(spirv).unwrap_or_else(|error| format!("; {error}\n"));
     Finding {
         case,
-        glsl,
+        source,
         spirv,
         disassembly,
         result: saved(&conclusion.finish),

@@ -72,7 +72,7 @@ impl Queue {
 pub fn dump_saved(target: &Target, folder: &Path) {
     // Whoever looks at a finding that cannot be read sees the error.
     let Ok(SavedFinding { case, shader: Some(shader), .. }) = SavedFinding::read(folder) else { return };
-    dump(target, &Prepared { case, shader: shader.glsl, spirv: shader.spirv }, folder);
+    dump(target, &Prepared { case, shader: shader.source, spirv: shader.spirv }, folder);
 }
 
 /// Writes what the driver prints of a case to `isa.txt` in a folder; nothing where the driver prints nothing. Best effort: a finding

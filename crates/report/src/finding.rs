@@ -45,7 +45,7 @@ pub struct Finding<'a> {
     /// The case as it failed, with its variant.
     pub case: &'a Case,
     /// Its shader, in the language of its variant.
-    pub glsl: &'a str,
+    pub source: &'a str,
     /// Its module; empty if there is none.
     pub spirv: &'a [u32],
     /// The module's disassembly; empty without a module.
@@ -171,7 +171,7 @@ impl Finding<'_> {
             result: &self.result,
         };
         write("case.json", self.case.to_json().as_bytes())?;
-        write(&format!("shader.{}", self.case.extension()), self.glsl.as_bytes())?;
+        write(&format!("shader.{}", self.case.extension()), self.source.as_bytes())?;
         write("finding.json", &json(&summary))?;
         write("device.json", &json(&cleaned(self.device_info.clone())))?;
         write("report.txt", self.report.as_bytes())?;

@@ -64,7 +64,7 @@ pub struct SavedFinding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedShader {
     /// The source, in the language of the case's variant, as it was saved.
-    pub glsl: String,
+    pub source: String,
     /// The words of the module; empty if there is none.
     pub spirv: Vec<u32>,
     /// The module's disassembly, as it was saved.
@@ -138,7 +138,7 @@ impl SavedFinding {
         has_all("lane-map.json", map.as_ref().map(Vec::len))?;
         has_all("observation.json", logs.as_ref().map(Vec::len))?;
         Ok(SavedFinding {
-            shader: read_shader(folder, &case)?.filter(|shader| shader.glsl == tangle_emit::source(&case)),
+            shader: read_shader(folder, &case)?.filter(|shader| shader.source == tangle_emit::source(&case)),
             case,
             signature: summary.signature,
             device: summary.device,
@@ -211,14 +211,14 @@ fn read_shader(folder: &Path, case: &Case) -> Result<Option<SavedShader>, ReadEr
         Err(error) => return Err(wrong(&module, error)),
     };
     let spirv = tangle_files::words::from_bytes(&bytes);
-    let glsl = match read_text(&folder.join(format!("shader.{}", case.extension())))? {
+    let source = match read_text(&folder.join(format!("shader.{}", case.extension())))? {
         // Folders of before 2026-11-24 have it under this name in every language and stage.
         None => read_text(&folder.join("shader.comp"))?,
-        glsl => glsl,
+        source => source,
     };
     let disassembly = read_text(&folder.join("shader.spvasm"))?;
-    let both = glsl.zip(disassembly);
-    Ok(both.map(|(glsl, disassembly)| SavedShader { glsl, spirv, disassembly }))
+    let both = source.zip(disassembly);
+    Ok(both.map(|(source, disassembly)| SavedShader { source, spirv, disassembly }))
 }
 
 fn read_case(path: &Path) -> Result<Case, ReadError> {

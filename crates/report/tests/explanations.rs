@@ -36,7 +36,7 @@ fn explanation(observed: Observed) -> String {
     let observation = Observation { map: LaneMap::linear(&case, size).words(&case), logs, open: Vec::new() };
     let promise = SizePromise { default: size, min: size, max: size };
     let signature = Signature::traced(&case, &judge(&case, &observation, promise), Some(&observation));
-    let shader = SavedShader { glsl: glsl(&case), spirv: Vec::new(), disassembly: String::new() };
+    let shader = SavedShader { source: glsl(&case), spirv: Vec::new(), disassembly: String::new() };
     let subject = Subject {
         basis: Basis::Observed { observation, promise },
         signature,

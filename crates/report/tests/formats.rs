@@ -23,7 +23,7 @@ fn exported(case: &Case) -> Bundle {
 }
 
 fn subject(case: &Case) -> Subject {
-    let shader = SavedShader { glsl: glsl(case), spirv: MODULE.to_vec(), disassembly: "; SPIR-V\n".into() };
+    let shader = SavedShader { source: glsl(case), spirv: MODULE.to_vec(), disassembly: "; SPIR-V\n".into() };
     Subject { basis: Basis::Linear(8), ..Subject::of(case.clone(), shader, "tangle".into()) }
 }
 

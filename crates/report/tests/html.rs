@@ -113,7 +113,7 @@ fn pages_of_fragment_shaders_have_the_framebuffer() {
     let triangles = vec![[[0, 0], [4, 0], [0, 2]]];
     case.entry_point.launch = Launch::Draw(Draw::new([4, 2], triangles));
     let page_of = |case: &Case, seen: &Observation| {
-        let shader = SavedShader { glsl: glsl(case), spirv: Vec::new(), disassembly: String::new() };
+        let shader = SavedShader { source: glsl(case), spirv: Vec::new(), disassembly: String::new() };
         let basis = Basis::Observed { observation: seen.clone(), promise: PROMISE };
         let subject = Subject { basis, ..Subject::of(case.clone(), shader, String::new()) };
         finding(&subject.analyse().expect("defined"))
@@ -164,7 +164,7 @@ fn findings_make_whole_pages() {
                 is_right: Some(true),
             };
             let subject = Subject {
-                shader: SavedShader { glsl: glsl(&case), spirv: Vec::new(), disassembly: String::new() },
+                shader: SavedShader { source: glsl(&case), spirv: Vec::new(), disassembly: String::new() },
                 beside: Vec::new(),
                 basis: Basis::Observed { observation: seen, promise: PROMISE },
                 signature: Some(signature),

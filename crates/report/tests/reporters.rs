@@ -30,7 +30,7 @@ fn subject() -> Subject {
         observation.map(|(seen, signature)| (case, seen, signature))
     });
     let (case, observation, signature) = found.expect("some fault shows in some vector");
-    let shader = SavedShader { glsl: glsl(&case), spirv: vec![0x0723_0203], disassembly: String::new() };
+    let shader = SavedShader { source: glsl(&case), spirv: vec![0x0723_0203], disassembly: String::new() };
     Subject {
         basis: Basis::Observed { observation, promise: PROMISE },
         signature: Some(signature),

@@ -116,7 +116,7 @@ enum Form {
 /// Amber compiles GLSL up to SPIR-V 1.5 without optimising it, and assembles all of SPIR-V. A text ends at the first END in it, wherever that stands.
 fn form(source: &Source<'_>) -> Form {
     let from_glsl = source.case.entry_point.spirv < SpirvVersion::V1_6 && source.case.variant.is_compiled_only();
-    if from_glsl && !source.glsl.contains("END") {
+    if from_glsl && !source.text.contains("END") {
         Form::Glsl
     } else if !source.disassembly.contains("END") {
         Form::Assembly
@@ -134,10 +134,10 @@ fn shader(text: &mut String, source: &Source<'_>) {
     };
     let form = form(source);
     if form != Form::Glsl {
-        comment(text, "#   ", &[source.glsl]);
+        comment(text, "#   ", &[source.text]);
     }
     let (name, code) = match form {
-        Form::Glsl => ("GLSL", source.glsl.to_owned()),
+        Form::Glsl => ("GLSL", source.text.to_owned()),
         Form::Assembly => ("SPIRV-ASM", source.disassembly.to_owned()),
         Form::Hex => ("SPIRV-HEX", hex(source.spirv)),
     };

@@ -85,7 +85,7 @@ pub fn bundle(subject: &Subject) -> Result<Bundle, NotDefined> {
     };
     let source = Source {
         case: &subject.case,
-        glsl: &subject.shader.glsl,
+        text: &subject.shader.source,
         spirv: &subject.shader.spirv,
         disassembly: &subject.shader.disassembly,
         beside: &subject.beside,
@@ -101,7 +101,7 @@ pub fn bundle(subject: &Subject) -> Result<Bundle, NotDefined> {
 fn files(analysis: &Analysis<'_>, source: &Source<'_>, expected: Option<&Expected>) -> Vec<(String, Vec<u8>)> {
     let needs = needs(source.case);
     let shader = format!("shader.{}", source.case.extension());
-    let mut files = vec![(shader, source.glsl.as_bytes().to_vec())];
+    let mut files = vec![(shader, source.text.as_bytes().to_vec())];
     let mut add = |name: &str, contents: Vec<u8>| files.push((name.to_owned(), contents));
     if !source.spirv.is_empty() {
         add("repro.c", repro::repro(source, &needs, expected).into_bytes());

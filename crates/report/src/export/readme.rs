@@ -48,7 +48,7 @@ pub(super) fn readme(page: &Page<'_>) -> String {
     switches(&mut text, page.analysis.subject);
     neighbour(&mut text, page.analysis.subject);
     contents(&mut text, page);
-    program(&mut text, page.source.glsl);
+    program(&mut text, page.source);
     let _ = writeln!(text, "Made by {}.", page.analysis.subject.versions);
     text
 }
@@ -377,7 +377,7 @@ fn switches(text: &mut String, subject: &Subject) {
 fn neighbour(text: &mut String, subject: &Subject) {
     let Some(neighbour) = &subject.neighbour else { return };
     paragraph(text, "## The nearest program that passes");
-    paragraph(text, fenced(&difference(&subject.shader.glsl, &tangle_emit::source(neighbour)), "diff"));
+    paragraph(text, fenced(&difference(&subject.shader.source, &tangle_emit::source(neighbour)), "diff"));
     if launch_differs(&subject.case, neighbour) {
         paragraph(text, "Its data or its launch differ, too.");
     }
@@ -404,9 +404,9 @@ fn contents(text: &mut String, page: &Page<'_>) {
     }
 }
 
-fn program(text: &mut String, glsl: &str) {
-    if glsl.lines().count() <= LINES_SHOWN {
-        let code = fenced(glsl.trim_end(), "glsl");
+fn program(text: &mut String, source: &Source<'_>) {
+    if source.text.lines().count() <= LINES_SHOWN {
+        let code = fenced(source.text.trim_end(), source.case.variant.language().name());
         paragraph(text, format_args!("<details>\n<summary>The program</summary>\n\n{code}\n\n</details>"));
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn repro(source: &Source<'_>, needs: &Needs, expected: Option<&Expect
             ("@CONSTANTS@", constants(source, needs, expected)),
             ("@FEATURES@", features(needs)),
             ("@DATA@", data(source, expected)),
-            ("@SHADER@", shader(source.glsl)),
+            ("@SHADER@", shader(source.text)),
         ],
     )
 }
@@ -401,9 +401,9 @@ fn string(text: &str) -> String {
 }
 
 /// The GLSL as a comment.
-fn shader(glsl: &str) -> String {
+fn shader(source: &str) -> String {
     let mut text = String::from("/*\n * The shader that the module was compiled from.\n *\n");
-    for line in glsl.lines() {
+    for line in source.lines() {
         let _ = writeln!(text, "{}", format!(" * {}", line.replace("*/", "* /").replace("/*", "/ *")).trim_end());
     }
     text.push_str(" */\n");

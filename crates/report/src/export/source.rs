@@ -26,7 +26,7 @@ pub(super) fn row(file: &str) -> Option<usize> {
 /// What the files are made from.
 pub(super) struct Source<'a> {
     pub(super) case: &'a Case,
-    pub(super) glsl: &'a str,
+    pub(super) text: &'a str,
     pub(super) spirv: &'a [u32],
     pub(super) disassembly: &'a str,
     /// The modules of the other shaders of its pipeline.

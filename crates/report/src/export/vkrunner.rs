@@ -36,7 +36,7 @@ pub(super) fn vkrunner(source: &Source<'_>, needs: &Needs, expected: Option<&Exp
         &[&source.title, "", &source.story, "", &format!("Run: {COMMAND}"), "", "What VkRunner cannot carry:"],
     );
     limits(source, needs).iter().for_each(|limit| comment(&mut text, "  ", &[&format!("- {limit}")]));
-    comment(&mut text, "  ", &["", "The shader:", "", source.glsl]);
+    comment(&mut text, "  ", &["", "The shader:", "", source.text]);
     requirements(&mut text, needs);
     module(&mut text, &frozen(source.spirv, &source.case.specialization()));
     test(&mut text, source);

@@ -57,7 +57,7 @@ pub(super) fn body(html: &mut Html, finding: &Analysis<'_>) {
     facts(html, subject);
     html.section("Program");
     let line = wrong_step.as_ref().map_or(0, |wrong_step| wrong_step.line);
-    listing(html, account.as_ref(), &subject.shader.glsl, line);
+    listing(html, account.as_ref(), &subject.shader.source, line);
     html.raw("</section>\n");
     html.raw("<footer>").text(&subject.versions).raw("</footer>\n");
 }
@@ -353,7 +353,7 @@ fn others(html: &mut Html, subject: &Subject) {
 fn neighbour(html: &mut Html, subject: &Subject) {
     let Some(neighbour) = &subject.neighbour else { return };
     html.section("The nearest program that passes").raw("<pre class=\"diff\">");
-    for line in difference(&subject.shader.glsl, &tangle_emit::source(neighbour)).lines() {
+    for line in difference(&subject.shader.source, &tangle_emit::source(neighbour)).lines() {
         let class = match line.as_bytes().first() {
             Some(b'-') => "less",
             Some(b'+') => "more",

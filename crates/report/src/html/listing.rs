@@ -6,10 +6,10 @@ use super::Html;
 use tangle_identity::account::Account;
 
 /// Writes the shader; `wrong` is the line to mark.
-pub(super) fn listing(html: &mut Html, account: Option<&Account<'_>>, glsl: &str, wrong: usize) {
+pub(super) fn listing(html: &mut Html, account: Option<&Account<'_>>, source: &str, wrong: usize) {
     let reached = account.map(times_reached);
     html.raw("<div class=\"scroll\"><table class=\"listing\">\n");
-    for (number, line) in (1..).zip(glsl.lines()) {
+    for (number, line) in (1..).zip(source.lines()) {
         html.open("tr", &[("id", &format_args!("L{number}")), ("class", &if number == wrong { "wrong" } else { "" })]);
         html.element("td", &[("class", &"number")], number);
         html.raw("<td class=\"code\"><code>");

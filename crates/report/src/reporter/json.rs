@@ -48,7 +48,7 @@ impl Reporter for Json {
             "stage": subject.device.as_ref().and_then(|device| Some(subject.variants.as_ref()?.blame(&device.name)?.to_string())),
             "switches": subject.switches,
             "case": serde_json::from_str::<Value>(&subject.case.to_json()).unwrap_or_default(),
-            "glsl": subject.shader.glsl,
+            "glsl": subject.shader.source,
             "command": subject.command,
             "versions": subject.versions,
         }))
