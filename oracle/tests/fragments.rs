@@ -203,6 +203,8 @@ fn a_quad_may_be_gone_before_a_branch_that_its_helpers_take() {
     // What comes behind waits until all have executed what came before.
     let stays = wide(vec![demote(left(1)), apart(), see(C)]);
     assert_eq!(stays, "0: 2 1 3 ff, 2: 1 fe 3 ff, 3: 1 fe 3 ff, 6: 1 fe 3 ff, 7: 1 fe 3 ff", "it is there at the next");
+    let stays = wide(vec![demote(left(1)), apart(), Stmt::SubgroupBarrier(SubgroupOp::Barrier)]);
+    assert_eq!(stays, "0: 2 1, 2: 1 fe, 3: 1 fe, 6: 1 fe, 7: 1 fe", "a barrier waits, too");
 }
 
 /// The same in a loop, which the last fragment leaves before its helpers.

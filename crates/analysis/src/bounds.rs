@@ -15,7 +15,7 @@ use crate::undefined::{InFunction, MayBeUndefined};
 use crate::uniform::Here;
 use tangle_program::case::{Case, Data, EntryPoint, SubgroupSize};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
-use tangle_program::subgroup::{Fold, Gives, MAX_SUBGROUP_SIZE, SubgroupOp};
+use tangle_program::subgroup::{Fold, Gives, MAX_SUBGROUP_SIZE, Reach, SubgroupOp};
 use tangle_program::tree::{Block, Builtin, Expr, Function, FunctionId, Loop, LoopKind, Stmt, VarId, walk_block};
 use tangle_program::types::{Scalar, Type};
 
@@ -33,6 +33,8 @@ pub struct Scope<'a> {
     counters: Vec<Option<Interval>>,
     /// Which values may be undefined; without it, none.
     undefined: Option<InFunction<'a>>,
+    /// Helper invocations may be considered inactive, and get anything from a subgroup operation (rule H3).
+    excludes_helpers: bool,
     /// What is uniform at the place that a check has come to.
     pub(crate) here: Here,
 }
@@ -41,6 +43,7 @@ impl<'a> Scope<'a> {
     /// The scope of a function of a case.
     pub fn new(case: &'a Case, function: &'a Function) -> Scope<'a> {
         let mut scope = Scope::unfinished(function, &case.entry_point, &case.data);
+        scope.excludes_helpers = case.excludes_helpers();
         scope.learn_counters(&function.body);
         scope
     }
@@ -55,6 +58,7 @@ impl<'a> Scope<'a> {
             inputs,
             counters: vec![None; function.var_count()],
             undefined: None,
+            excludes_helpers: false,
             here: Here::default(),
         }
     }
@@ -223,6 +227,7 @@ impl<'a> Scope<'a> {
             SubgroupSize::Default | SubgroupSize::Varying => i128::from(MAX_SUBGROUP_SIZE),
         };
         match (op.info().gives, op) {
+            _ if self.excludes_helpers && op.info().reach != Reach::Quad => Interval::all(scalar),
             (Gives::Bool | Gives::Nothing | Gives::Mask, _) => Interval::all(scalar),
             (Gives::Uint, SubgroupOp::BallotFindLsb | SubgroupOp::BallotFindMsb) => Interval::new(0, most - 1),
             (Gives::Uint, _) => Interval::new(0, most),

@@ -15,8 +15,9 @@ use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Expr, Function, Label, Loop, Stmt, VarId, walk_block};
 
-/// After how many iterations all lanes have left the loop, with subgroups of so many lanes at most; `None` if that is not known.
-pub fn rounds(l: &Loop, function: &Function, lanes: u32) -> Option<u32> {
+/// After how many iterations all lanes have left the loop; `None` if that is not known. `lanes`: how many a subgroup has at most, `None` if helper invocations may be
+/// considered inactive, which are never elected then, nor the first (rule H3).
+pub fn rounds(l: &Loop, function: &Function, lanes: Option<u32>) -> Option<u32> {
     let by_all: Vec<&Stmt> = l.body.iter().take_while(|stmt| !may_continue(stmt)).collect();
     by_all.iter().enumerate().find_map(|(k, stmt)| {
         let before = || by_all[..k].iter().filter_map(|stmt| assignment(stmt));
@@ -32,12 +33,12 @@ pub fn rounds(l: &Loop, function: &Function, lanes: u32) -> Option<u32> {
             return until_zero(x);
         }
         match exit(stmt)? {
-            Expr::Subgroup(call) if call.op == SubgroupOp::Elect => Some(lanes),
+            Expr::Subgroup(call) if call.op == SubgroupOp::Elect => lanes,
             Expr::Binary(BinaryOp::Eq, x, y) => match (&**x, &**y) {
                 (Expr::Var(x), Expr::Var(y)) => {
                     let first = Expr::subgroup(SubgroupOp::BroadcastFirst, [Expr::Var(*x)]);
                     let is_first = before().any(|(var, value)| var == *y && *value == first);
-                    (is_first && writes(l, *x) == 0 && writes(l, *y) == 1).then_some(lanes)
+                    lanes.filter(|_| is_first && writes(l, *x) == 0 && writes(l, *y) == 1)
                 }
                 (Expr::Var(x), zero) if is_zero(zero) => until_zero(*x),
                 _ => None,

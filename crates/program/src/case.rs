@@ -143,6 +143,11 @@ pub struct SpecConstant {
 }
 
 impl Case {
+    /// True if helper invocations may be considered inactive for subgroup operations that are no quad operations (docs/rules.md, rule H3).
+    pub fn excludes_helpers(&self) -> bool {
+        self.entry_point.stage == Stage::Fragment && self.tier != Tier::Maximal
+    }
+
     /// What a pipeline gives to specialisation constants: their numbers (`constant_id`) and values.
     pub fn specialization(&self) -> Vec<(u32, u32)> {
         let workgroups = self.entry_point.workgroups();

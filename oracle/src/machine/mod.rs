@@ -376,6 +376,11 @@ impl<'a, R: Rules> Machine<'a, R> {
                     if *synchronises && known && !self.memory.is_empty() {
                         self.subgroup_barrier(number, here);
                     }
+                    if *synchronises && here != 0 && self.orders_quads(number, here) {
+                        // Helpers may be gone.
+                        let fragments = here & self.fragments(number);
+                        self.quads[number].waited(fragments);
+                    }
                 }
                 Ok((a, u))
             }

@@ -55,6 +55,11 @@ impl<'a, R: Rules> Machine<'a, R> {
                 self.operate_as_device(&mut work, s, tangle, u);
             } else {
                 self.operate(&mut work, s, tangle)?;
+                if op.info.reach == Reach::Own && self.tier != Tier::Maximal {
+                    // What a helper gets that may be considered inactive is not said (rule H3).
+                    work.unknown
+                        .insert_lanes(subgroup.first, tangle & self.helpers.lanes(subgroup.first, subgroup.size));
+                }
                 if !exact && op.info.tangle_dependent() {
                     work.unknown.insert_lanes(subgroup.first, tangle);
                     self.is_open = true;
@@ -180,19 +185,29 @@ impl<'a, R: Rules> Machine<'a, R> {
         lanes(tangle).filter(may_be_gone).fold(0, |without, lane| without | 1 << lane)
     }
 
-    /// Takes note of what may be asked of quads later: those who execute an operation of a fragment shader have executed all that comes before it.
-    fn note_quads(&mut self, op: usize, reach: Reach, s: usize, tangle: u128) {
-        if self.tier != Tier::Maximal || self.case.entry_point.draw().is_none() || self.observing() {
-            return;
-        }
+    /// The lanes of a subgroup that are fragments, and have not ended.
+    pub(super) fn fragments(&self, s: usize) -> u128 {
         let subgroup = &self.layout.subgroups[s];
         let of = |mask: &Mask| mask.lanes(subgroup.first, subgroup.size);
-        // Nothing is known of when those come here who may be in another tangle.
-        if of(&self.lost) != 0 || self.keyed && !self.has_one_key(s, tangle) {
-            return;
+        subgroup.live & !of(&self.helpers) & !of(&self.ended)
+    }
+
+    /// Takes note of what may be asked of quads later: those who execute an operation of a fragment shader have executed all that comes before it.
+    fn note_quads(&mut self, op: usize, reach: Reach, s: usize, tangle: u128) {
+        if self.orders_quads(s, tangle) {
+            let certain = tangle & !self.without_quads(op, s, tangle);
+            let fragments = self.fragments(s);
+            self.quads[s].executed(op, reach, certain, fragments);
         }
-        let certain = tangle & !self.without_quads(op, s, tangle);
-        self.quads[s].executed(op, reach, certain, subgroup.live & !of(&self.helpers) & !of(&self.ended));
+    }
+
+    /// True if it matters to quads that these lanes come here together, and they do for certain.
+    pub(super) fn orders_quads(&self, s: usize, tangle: u128) -> bool {
+        let subgroup = &self.layout.subgroups[s];
+        let of_fragments = self.tier == Tier::Maximal && self.case.entry_point.draw().is_some() && !self.observing();
+        of_fragments
+            && self.lost.lanes(subgroup.first, subgroup.size) == 0
+            && (!self.keyed || self.has_one_key(s, tangle))
     }
 
     /// True if the lanes have taken the same decisions since control flow was uniform.

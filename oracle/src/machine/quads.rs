@@ -29,8 +29,8 @@ pub(super) struct Quads(Vec<Unaccompanied>);
 impl Quads {
     /// Lanes execute an operation together. `fragments`: those of the subgroup that are fragments, and have not ended.
     pub(super) fn executed(&mut self, op: usize, reach: Reach, tangle: u128, fragments: u128) {
-        for part in reach.waiting(tangle).filter(|_| reach != Reach::Own) {
-            self.0.iter_mut().filter(|earlier| earlier.after & part != 0).for_each(|earlier| earlier.after |= part);
+        if reach != Reach::Own {
+            reach.waiting(tangle).for_each(|lanes| self.waited(lanes));
         }
         // What quad operations give to helpers alone shows in others only through operations that are looked at, too.
         if reach != Reach::Tangle {
@@ -49,6 +49,11 @@ impl Quads {
                 }
             }
         }
+    }
+
+    /// Each of these lanes has waited until all of them had executed what comes before.
+    pub(super) fn waited(&mut self, lanes: u128) {
+        self.0.iter_mut().filter(|earlier| earlier.after & lanes != 0).for_each(|earlier| earlier.after |= lanes);
     }
 
     /// These fragments end, or become helpers.

@@ -408,6 +408,7 @@ impl Checker<'_, '_> {
             SubgroupSize::Required(size) => size,
             SubgroupSize::Default | SubgroupSize::Varying => MAX_SUBGROUP_SIZE,
         };
+        let lanes = (!self.case.excludes_helpers()).then_some(lanes);
         let Some(rounds) = leaving::rounds(l, self.function, lanes) else {
             refuse!("is not known to be left by all lanes");
         };
