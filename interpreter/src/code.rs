@@ -300,6 +300,8 @@ pub(crate) enum Op {
     /// Function; arguments are in `ins`, results in `outs`.
     Call(u32),
     Assume,
+    /// The result is never to leave its width (`NoSignedWrap` if true, `NoUnsignedWrap` if not).
+    NoWrap(Int2, u8, bool),
 }
 
 /// An instruction, executed for all lanes that come to it together; [`NONE`] for columns that it does not have.

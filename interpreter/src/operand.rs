@@ -3,7 +3,8 @@
 use rspirv::dr;
 use rspirv::spirv::{
     AddressingModel, BuiltIn, Decoration, Dim, ExecutionMode, ExecutionModel, FunctionControl, GroupOperation,
-    ImageFormat, ImageOperands, MemoryAccess, MemoryModel, Op, PackedVectorFormat, SelectionControl, StorageClass,
+    ImageFormat, ImageOperands, LoopControl, MemoryAccess, MemoryModel, Op, PackedVectorFormat, SelectionControl,
+    StorageClass,
 };
 
 /// Number of a string or of a literal of 64 bits, in the [`Source`](crate::source::Source) that has the operand.
@@ -30,6 +31,7 @@ pub(crate) enum Operand {
     GroupOperation(GroupOperation),
     ImageFormat(ImageFormat),
     ImageOperands(ImageOperands),
+    LoopControl(LoopControl),
     MemoryAccess(MemoryAccess),
     MemoryModel(MemoryModel),
     PackedVectorFormat(PackedVectorFormat),
@@ -70,6 +72,7 @@ impl Operand {
             O::GroupOperation(operation) => Operand::GroupOperation(operation),
             O::ImageFormat(format) => Operand::ImageFormat(format),
             O::ImageOperands(mask) => Operand::ImageOperands(mask),
+            O::LoopControl(mask) => Operand::LoopControl(mask),
             O::MemoryAccess(mask) => Operand::MemoryAccess(mask),
             O::MemoryModel(model) => Operand::MemoryModel(model),
             O::PackedVectorFormat(format) => Operand::PackedVectorFormat(format),

@@ -186,6 +186,9 @@ pub enum Rule {
     Unreachable,
     /// `OpAssumeTrueKHR` of something false.
     Assumption,
+    /// An instruction decorated `NoSignedWrap` or `NoUnsignedWrap` overflows (SPV_KHR_no_integer_wrap_decoration: "If the instruction decorated with
+    /// NoSignedWrap does overflow or underflow, the behavior is undefined").
+    Overflow,
     /// A write to read-only memory (`NonWritable`, uniform and push constant storage).
     ReadOnly,
     /// An access through a physical address that is not as aligned as it has to be (Vulkan, VUID-RuntimeSpirv-PhysicalStorageBuffer64-06314 and 06315).
@@ -214,6 +217,7 @@ impl Rule {
             Rule::Poison => "control flow or an address depends on an undefined value",
             Rule::Unreachable => "OpUnreachable was reached",
             Rule::Assumption => "OpAssumeTrueKHR of a false condition",
+            Rule::Overflow => "overflow of an instruction decorated NoSignedWrap or NoUnsignedWrap",
             Rule::ReadOnly => "a write to read-only memory",
             Rule::Misaligned => "an access through a physical address that is not as aligned as it has to be",
             Rule::NoTermination => "no termination within the step limit",

@@ -186,7 +186,9 @@ impl Reader {
                     source.operand(Operand::Other);
                 }
                 // Others have literals.
-                OperandKind::LoopControl if word <= LoopControl::DONT_UNROLL.bits() => source.operand(Operand::Other),
+                OperandKind::LoopControl if word <= LoopControl::DONT_UNROLL.bits() => {
+                    source.operand(Operand::LoopControl(LoopControl::from_bits(word)?));
+                }
                 OperandKind::Decoration => decoration(word, &mut rest, source)?,
                 _ => return None,
             }

@@ -360,6 +360,68 @@ fn operands_and_results_at_relaxed_precision() {
     }
 }
 
+/// SPV_KHR_no_integer_wrap_decoration: where an instruction leaves its width that is decorated so, behaviour is undefined. The lane number is 0 to 7.
+#[test]
+fn instructions_that_are_not_to_wrap() {
+    let rows: [(&str, &str, &[u32]); 9] = [
+        ("NoUnsignedWrap", "OpISub %uint %lane %2", &[0, 1]),
+        ("NoSignedWrap", "OpISub %uint %lane %2", &[]),
+        ("NoSignedWrap", "OpIAdd %uint %lane %most", &[1, 2, 3, 4, 5, 6, 7]),
+        ("NoUnsignedWrap", "OpIAdd %uint %lane %most", &[]),
+        ("NoUnsignedWrap", "OpIMul %uint %lane %most", &[3, 4, 5, 6, 7]),
+        ("NoSignedWrap", "OpIMul %uint %lane %most", &[2, 3, 4, 5, 6, 7]),
+        ("NoSignedWrap", "OpShiftLeftLogical %uint %most %lane", &[1, 2, 3, 4, 5, 6, 7]),
+        ("NoUnsignedWrap", "OpShiftLeftLogical %uint %most %lane", &[2, 3, 4, 5, 6, 7]),
+        ("NoContraction", "OpISub %uint %lane %2", &[]),
+    ];
+    for (decoration, instruction, lanes) in rows {
+        let header = HEADER.replacen("OpDecorate %out", &format!("OpDecorate %r {decoration}\nOpDecorate %out"), 1);
+        let header = header.replacen("%0 = OpC", "%most = OpConstant %uint 0x7FFFFFFF\n%0 = OpC", 1);
+        let words = assemble(&header, &format!("%r = {instruction}\nSTORE 0 %r\nOpReturn\n"), "spv1.3");
+        let found = match run(&words, Tier::Maximal, None).end {
+            End::Undefined(undefined) if undefined.rule == Rule::Overflow => undefined.lanes,
+            End::Completed => Vec::new(),
+            other => panic!("{other:?}: {decoration} {instruction}"),
+        };
+        assert_eq!(found, lanes, "{decoration} {instruction}");
+    }
+}
+
+/// What a loop control says of a loop's dependencies is for a compiler to rely on.
+#[test]
+fn loop_controls_that_promise_something_are_not_supported() {
+    let body = "OpBranch %loop
+        %loop = OpLabel
+        OpLoopMerge %done %again CONTROL
+        OpBranch %body
+        %body = OpLabel
+        %more = OpULessThan %bool %lane %0
+        OpBranchConditional %more %again %done
+        %again = OpLabel
+        OpBranch %loop
+        %done = OpLabel
+        STORE 0 %lane
+        OpReturn
+        ";
+    for (control, refused) in
+        [("Unroll", false), ("DontUnroll", false), ("DependencyInfinite", true), ("DependencyLength 3", true)]
+    {
+        let words = assemble(HEADER, &body.replace("CONTROL", control), "spv1.3");
+        let module = Module::parse(&words).expect("a module");
+        let pipeline = Pipeline::new(&module, &PipelineOptions::default());
+        assert_eq!(pipeline.is_err(), refused, "{control}");
+    }
+}
+
+/// Rule P6: lanes that may be together have one mask, or what they get is open.
+#[test]
+fn an_inverse_ballot_of_lanes_that_may_be_together() {
+    let body = "if (lane < 6u) {\nuvec4 mask = uvec4(MASK);\nLOG(uint(subgroupInverseBallot(mask)));\n}\n";
+    let of = |mask: &str| text(&run(&compile("", &body.replace("MASK", mask)), Tier::Plain, None));
+    assert_eq!(of("5u"), "1 0 1 0 0 0 - -");
+    assert_eq!(of("lane < 4u ? 5u : 6u"), "? ? ? ? ? ? - -");
+}
+
 /// Vulkan, "Precision and Operation of SPIR-V Instructions": an expression, its exact result, and how far off it may be. `z` is a zero that compilers
 /// do not know.
 #[test]

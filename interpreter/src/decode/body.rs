@@ -1,6 +1,6 @@
 //! Functions: blocks in the order of control flow, phis as moves on edges, instructions on columns.
 
-use rspirv::spirv::{GroupOperation, Op as Opcode, StorageClass};
+use rspirv::spirv::{GroupOperation, LoopControl, Op as Opcode, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
@@ -10,6 +10,13 @@ use crate::operand::Operand;
 use crate::outcome::Error;
 use crate::source::{Block as SourceBlock, Function as SourceFunction, Instruction, Source};
 use crate::types::{Scalar, Type, TypeId};
+
+/// Loop controls that promise something of what the loop does (SPIR-V 1.6 §3.23), which is not checked here.
+const PROMISES: LoopControl = LoopControl::DEPENDENCY_INFINITE
+    .union(LoopControl::DEPENDENCY_LENGTH)
+    .union(LoopControl::MIN_ITERATIONS)
+    .union(LoopControl::MAX_ITERATIONS)
+    .union(LoopControl::ITERATION_MULTIPLE);
 
 /// The depth that calls may have.
 const MAX_CALL_DEPTH: usize = 256;
@@ -128,6 +135,11 @@ impl<'a> Decoder<'a> {
                             Merge::Selection(self.label(id_at(&inst, 0)?)?);
                     }
                     Opcode::LoopMerge => {
+                        if let Some(Operand::LoopControl(control)) = inst.operands.get(2)
+                            && control.intersects(PROMISES)
+                        {
+                            self.unsupported(format!("loop control {control:?}"));
+                        }
                         let merge = Merge::Loop(self.label(id_at(&inst, 0)?)?, self.label(id_at(&inst, 1)?)?);
                         self.code.blocks[first_block as usize + block].merge = merge;
                     }

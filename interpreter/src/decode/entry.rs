@@ -128,6 +128,8 @@ impl Decoder<'_> {
             Decoration::NonUniform => return self.marks.get_or_default(id).non_uniform = true,
             Decoration::RelaxedPrecision => return self.marks.get_or_default(id).relaxed = true,
             Decoration::NoContraction => return self.marks.get_or_default(id).no_contraction = true,
+            Decoration::NoSignedWrap => return self.marks.get_or_default(id).no_signed_wrap = true,
+            Decoration::NoUnsignedWrap => return self.marks.get_or_default(id).no_unsigned_wrap = true,
             _ => {}
         }
         let value = number(operands);

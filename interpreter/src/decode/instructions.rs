@@ -364,10 +364,14 @@ impl Decoder<'_> {
     }
 
     fn int2_instruction(&mut self, inst: &Instruction<'_>, op: Int2) -> Result<(), Error> {
+        let marks = inst.result_id.and_then(|id| self.marks.get(id)).copied().unwrap_or_default();
+        let wraps = [(marks.no_signed_wrap, true), (marks.no_unsigned_wrap, false)];
         self.each(inst, 2, |this, scalars, x| {
             let w = integer_width(scalars[0])?;
-            let d = this.emit(Op::Int2(op, w), [x[0], x[1], NONE]);
-            Ok(d)
+            for (_, signed) in wraps.iter().filter(|(decorated, _)| *decorated) {
+                this.push(Op::NoWrap(op, w, *signed), NONE, [x[0], x[1], NONE], &[], &[]);
+            }
+            Ok(this.emit(Op::Int2(op, w), [x[0], x[1], NONE]))
         })
     }
 

@@ -109,6 +109,8 @@ struct Marks {
     non_uniform: bool,
     relaxed: bool,
     no_contraction: bool,
+    no_signed_wrap: bool,
+    no_unsigned_wrap: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

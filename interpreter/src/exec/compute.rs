@@ -125,6 +125,7 @@ impl Machine<'_> {
             Op::ControlBarrier(barrier) => self.control_barrier(inst, barrier)?,
             Op::MemoryBarrier(semantics) => self.memory.fence(semantics, &self.active),
             Op::Assume => self.assume(inst)?,
+            Op::NoWrap(op, w, signed) => self.no_wrap(inst, op, w, signed)?,
             // Calls are control flow.
             Op::Call(_) => {}
         }
@@ -561,6 +562,32 @@ impl Machine<'_> {
                 self.hand_on(out, if c as u64 == index { inst.b } else { old }, slot);
                 self.columns.set(out, slot, value, if taint != 0 { taint } else { found });
             }
+        }
+    }
+
+    /// Behaviour is undefined where the result leaves its width.
+    fn no_wrap(&mut self, inst: &Inst, op: Int2, w: u8, signed: bool) -> Result<(), Stop> {
+        let value = |bits: u64| if signed { i128::from(alu::signed(bits, w)) } else { i128::from(bits) };
+        let range = if signed { -(1 << (w - 1))..1_i128 << (w - 1) } else { 0..1_i128 << w };
+        let mut wrong = Vec::new();
+        for &slot in &self.active {
+            let (x, y) = (self.columns.get(inst.a, slot as usize), self.columns.get(inst.b, slot as usize));
+            let (a, b) = (value(x.0), value(y.0));
+            let exact = match op {
+                Int2::Add => a + b,
+                Int2::Sub => a - b,
+                Int2::Mul => a.saturating_mul(b),
+                // Oversized shifts are another matter.
+                Int2::ShiftLeft => a.checked_mul(1_i128 << y.0.min(63)).unwrap_or(range.end),
+                _ => continue,
+            };
+            if x.1 == 0 && y.1 == 0 && !range.contains(&exact) {
+                wrong.push(slot);
+            }
+        }
+        match wrong.is_empty() {
+            true => Ok(()),
+            false => Err(self.undefined(Rule::Overflow, inst.place, wrong, String::new())),
         }
     }
 

@@ -391,9 +391,15 @@ impl Machine<'_> {
             }
         }
         let operands = self.reasons.taint(Why::Operands, op.inst.place);
+        // Lanes that are together, or may be, must have one mask; where they may be, an implementation may read that of any of them.
+        let masks = |this: &Self, slot: u32| this.mask_operand(op, ins, slot as usize).0;
+        let may_differ = op.group == Group::InverseBallot
+            && !op.exact
+            && members.iter().any(|&(_, slot)| masks(self, slot) != masks(self, members[0].1));
+        let of_others = if may_differ { self.reasons.taint(Why::Tangle, op.inst.place) } else { 0 };
         for &(lane, slot) in members {
             let (mask, worst) = self.mask_operand(op, ins, slot as usize);
-            let mut taint = if worst != 0 { self.reasons.derived(worst) } else { 0 };
+            let mut taint = if worst != 0 { self.reasons.derived(worst) } else { of_others };
             let value = match op.group {
                 Group::InverseBallot => (mask >> lane & 1) as u64,
                 Group::BallotBitExtract => {
