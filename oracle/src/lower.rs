@@ -221,10 +221,17 @@ pub(crate) struct OpNode {
     pub scalar: Scalar,
     pub width: usize,
     pub cluster: usize,
+    /// True if the generic operand is a preserved number.
+    pub preserved: bool,
     pub args: Vec<Node>,
 }
 
 impl OpNode {
+    /// True if the result may be undefined though the operands are not.
+    pub fn may_be_undefined(&self) -> bool {
+        self.info.may_be_undefined() || self.preserved
+    }
+
     /// Components of the result.
     pub fn result_width(&self) -> usize {
         self.info.result_type(None).map_or(self.width, |ty| usize::from(ty.width))
@@ -612,7 +619,9 @@ impl Lowering<'_> {
         let id = self.operation(call.op);
         let Type { scalar, width, .. } = value.unwrap_or(Type::BOOL);
         let cluster = call.cluster.unwrap_or(0) as usize;
-        Ok((Node::Subgroup(Box::new(OpNode { info, id, scalar, width: usize::from(width), cluster, args })), result))
+        let preserved = value.is_some() && call.args.first().is_some_and(Expr::is_preserved);
+        let width = usize::from(width);
+        Ok((Node::Subgroup(Box::new(OpNode { info, id, scalar, width, cluster, preserved, args })), result))
     }
 }
 

@@ -192,7 +192,7 @@ mod tests {
 
     fn sum() -> OpNode {
         let info = SubgroupOp::Reduce(Fold::Add).info();
-        OpNode { info, id: 0, scalar: Scalar::Uint, width: 1, cluster: 0, args: Vec::new() }
+        OpNode { info, id: 0, scalar: Scalar::Uint, width: 1, cluster: 0, preserved: false, args: Vec::new() }
     }
 
     fn group<'s, 'a>(steps: &'s [Step<'a>]) -> Group<'s, 'a> {
