@@ -8,7 +8,7 @@ use tangle_program::float;
 use tangle_program::memory::{ArrayId, AtomicOp, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::resource::ResourceClass;
-use tangle_program::subgroup::{OpInfo, Param, SubgroupOp};
+use tangle_program::subgroup::{OpInfo, Param, Severity, SubgroupOp};
 use tangle_program::tree::Resource;
 use tangle_program::tree::{
     Arg, Builtin, Direction, Discard, Expr, Function, Label, LoopKind, Program, SiteId, Stmt, SubgroupCall, VarId,
@@ -227,6 +227,12 @@ pub(crate) struct OpNode {
 }
 
 impl OpNode {
+    /// How well its results stand. No conformance test covers those of preserved numbers (docs/rules.md, rules F6 to F9).
+    pub fn severity(&self) -> Severity {
+        let severity = self.info.severity(self.scalar);
+        if self.preserved { severity.max(Severity::Strong) } else { severity }
+    }
+
     /// True if the result may be undefined though the operands are not.
     pub fn may_be_undefined(&self) -> bool {
         self.info.may_be_undefined() || self.preserved

@@ -92,6 +92,16 @@ pub const fn without_denormals(scalar: Scalar, bits: u64) -> u64 {
     if bits & infinity(scalar) == 0 { bits & sign(scalar) } else { bits }
 }
 
+/// The bit that tells a quiet NaN from a signalling one (IEEE 754-2019 §6.2.1).
+pub const fn quiet(scalar: Scalar) -> u64 {
+    nan(scalar) & !infinity(scalar)
+}
+
+/// The bits of the number, or of the quiet NaN with the same payload if it is a signalling one.
+pub const fn without_signalling(scalar: Scalar, bits: u64) -> u64 {
+    if is_nan(scalar, bits) { bits | quiet(scalar) } else { bits }
+}
+
 /// The bits of a number, those of [`nan`] for every NaN.
 pub const fn with_one_nan(scalar: Scalar, bits: u64) -> u64 {
     if is_nan(scalar, bits) { nan(scalar) } else { bits }
@@ -221,6 +231,8 @@ mod tests {
             assert_eq!(without_denormals(scalar, bits), flushed, "{bits:#x}");
             assert_eq!(value(scalar, bits).is_nan(), nan, "{bits:#x}");
         }
+        assert_eq!(without_signalling(Scalar::Float, 0xFF80_0002), 0xFFC0_0002);
+        assert_eq!(without_signalling(Scalar::Float, 0xFF80_0000), 0xFF80_0000);
         assert_eq!([Scalar::Float16, Scalar::Float].map(nan), [0x7E00, 0x7FC0_0000]);
         assert_eq!(nan(Scalar::Double), 0x7FF8_0000_0000_0000);
     }

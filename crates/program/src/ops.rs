@@ -368,7 +368,17 @@ const REMAINDER: IntrinsicInfo = IntrinsicInfo {
     undefined: |scalar, x| undefined_quotient(scalar, x[0], x[1]),
     ..NUMBER
 };
-const FROM_BITS: IntrinsicInfo = IntrinsicInfo { takes: Operand::FloatBits, gives: Gives::Float, ..NUMBER };
+/// The bits of a float that these bits are made, by a change of its own.
+fn of_bits(scalar: Scalar, bits: u64, change: fn(Scalar, u64) -> u64) -> u64 {
+    float::of_size(scalar.size()).map_or(bits, |float| change(float, float::without_signalling(float, bits)))
+}
+
+const FROM_BITS: IntrinsicInfo = IntrinsicInfo {
+    takes: Operand::FloatBits,
+    gives: Gives::Float,
+    bits: |scalar, x| of_bits(scalar, x[0], |_, bits| bits),
+    ..NUMBER
+};
 const BOOLS: IntrinsicInfo = IntrinsicInfo { takes: Operand::Bool, gives: Gives::Bool, ..NUMBER };
 
 /// An integer of so many bits from a vector.
@@ -588,13 +598,13 @@ operators! {
         Any = "Any", "any": IntrinsicInfo { bits: |_, x| u64::from(x.contains(&1)), ..BOOLS },
         /// `all(x)` of a vector of bools.
         All = "All", "all": IntrinsicInfo { bits: |_, x| u64::from(!x.contains(&0)), ..BOOLS },
-        /// The float with these bits (`OpBitcast`), a denormal made a zero of the same sign first: a preserved number
+        /// The float with these bits (`OpBitcast`), a denormal made a zero of the same sign first, and a signalling NaN a quiet one: a preserved number
         /// ([`Expr::is_preserved`](crate::tree::Expr::is_preserved)).
         FromBits = "BitsToFloat", "bitsToFloat": IntrinsicInfo {
-            bits: |scalar, x| float::of_size(scalar.size()).map_or(x[0], |float| float::without_denormals(float, x[0])),
+            bits: |scalar, x| of_bits(scalar, x[0], float::without_denormals),
             ..FROM_BITS
         },
-        /// The float with these bits, which may be a denormal. For programs that ask for DenormPreserve, too.
+        /// The float with these bits, which may be a denormal, but no signalling NaN. For programs that ask for DenormPreserve, too.
         FromAllBits = "BitsToFloatOrDenormal", "bitsToFloatOrDenormal": FROM_BITS,
         /// The bits of a preserved number (`OpBitcast`); of every NaN those of one (`OpIsNan`).
         ToBits = "FloatToBits", "floatToBits": IntrinsicInfo {

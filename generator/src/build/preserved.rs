@@ -113,7 +113,7 @@ impl Builder<'_> {
                 least,
                 least - 1,
                 1,
-                // A NaN with a payload that may be a signalling one.
+                // A NaN with a payload.
                 infinity | 2,
             ])
     }

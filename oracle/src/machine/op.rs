@@ -45,7 +45,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             let exact = basis.is_some();
             if op.info.tangle_dependent() {
                 // Who takes part rests on the paths of all lanes, also of those that are elsewhere.
-                from = from.resting_on(op.info.severity(op.scalar)).resting_on(self.paths_rest_on(subgroup));
+                from = from.resting_on(op.severity()).resting_on(self.paths_rest_on(subgroup));
                 from = from.resting_on(basis.unwrap_or_default());
             }
             if layout.votes_are_free && !self.observing() && op.info.category == Category::Vote {

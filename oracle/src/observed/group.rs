@@ -80,7 +80,7 @@ impl<'s, 'a> Group<'s, 'a> {
     pub(super) fn operands_rest_on(&self) -> Severity {
         let of_step = |&member: &usize| self.steps[member].args.iter().map(|arg| arg.from.severity);
         let Step { op, .. } = self.step();
-        self.members.iter().flat_map(of_step).fold(op.info.severity(op.scalar), Severity::max)
+        self.members.iter().flat_map(of_step).fold(op.severity(), Severity::max)
     }
 
     pub fn step(&self) -> &'s Step<'a> {

@@ -176,18 +176,23 @@ impl<'a> Printer<'a> {
                     all(float::nan(scalar))
                 );
             }
-            Intrinsic::FromBits => {
-                let (exponent, sign) = (all(float::infinity(scalar)), all(float::sign(scalar)));
-                let zero = all(0);
-                let equal = if of.width > 1 {
-                    format!("equal(x & {exponent}, {zero})")
-                } else {
-                    format!("x & {exponent}) == {zero}")
+            _ => {
+                let [exponent, sign, magnitude, quiet, zero] =
+                    [float::infinity(scalar), float::sign(scalar), float::sign(scalar) - 1, float::quiet(scalar), 0]
+                        .map(all);
+                let compared = |name: &str, op: &str, x: String, y: &str| match of.width {
+                    1 => format!("({x}) {op} {y}"),
+                    _ => format!("{name}({x}, {y})"),
                 };
-                let equal = if of.width > 1 { equal } else { format!("({equal}") };
-                put_line!(self, "{to} {name}({from} x) {{ return {to_float}(mix(x, x & {sign}, {equal})); }}");
+                put!(self, "{to} {name}({from} x) {{ ");
+                if op == Intrinsic::FromBits {
+                    let is_small = compared("equal", "==", format!("x & {exponent}"), &zero);
+                    put!(self, "x = mix(x, x & {sign}, {is_small}); ");
+                }
+                let is_nan = compared("greaterThan", ">", format!("x & {magnitude}"), &exponent);
+                put!(self, "return {to_float}(mix(x, x | {quiet}, {is_nan})); }}");
+                self.end_line();
             }
-            _ => put_line!(self, "{to} {name}({from} x) {{ return {to_float}(x); }}"),
         }
     }
 

@@ -271,6 +271,15 @@ fn features(needs: &Needs) -> String {
         }
     }
     text.push_str("    {NULL, 0, 0, NULL, 0},\n};\n");
+    let controls = demands(needs).fold(0_u32, |members, row| match row.vulkan {
+        Vulkan::FloatControl(member) => members | 1 << member,
+        _ => members,
+    });
+    if controls != 0 {
+        let _ =
+            writeln!(text, "\n/* The members of VkPhysicalDeviceFloatControlsProperties that it needs, as bits. */");
+        let _ = writeln!(text, "#define FLOAT_CONTROLS {controls:#x}u");
+    }
     text
 }
 

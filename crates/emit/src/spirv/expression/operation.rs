@@ -146,6 +146,13 @@ impl Body<'_, '_> {
             let sign = self.op(Op::BitwiseAnd, of, [x, sign].map(Operand::IdRef).to_vec());
             bits = self.op(Op::Select, of, [is_small, sign, x].map(Operand::IdRef).to_vec());
         }
+        let (exponent, sign) = (float::infinity(result.scalar), float::sign(result.scalar));
+        let [exponent, magnitude, quiet] =
+            [exponent, sign - 1, float::quiet(result.scalar)].map(|bits| self.bits_in_all(of, bits));
+        let magnitude = self.op(Op::BitwiseAnd, of, [bits, magnitude].map(Operand::IdRef).to_vec());
+        let is_nan = self.op(Op::UGreaterThan, bools, [magnitude, exponent].map(Operand::IdRef).to_vec());
+        let quieted = self.op(Op::BitwiseOr, of, [bits, quiet].map(Operand::IdRef).to_vec());
+        let bits = self.op(Op::Select, of, [is_nan, quieted, bits].map(Operand::IdRef).to_vec());
         self.op(Op::Bitcast, result, vec![Operand::IdRef(bits)])
     }
 
