@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tangle_program::case::{DerivativeGroup, Draw, SpirvVersion, Stage, Tier};
+use tangle_program::case::{DerivativeGroup, Draw, FloatControls, SpirvVersion, Stage, Tier};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, SubgroupOp};
 use tangle_program::types::Scalar;
@@ -66,6 +66,8 @@ pub struct Config {
     pub dot_product: bool,
     /// Whether there are remainders of negative numbers (`maintenance8`).
     pub signed_remainders: bool,
+    /// The modes of floats that there are, beside their types (`VkPhysicalDeviceFloatControlsProperties`).
+    pub float_controls: FloatControls,
     /// The classes of arrays of descriptors that may be indexed, by what differs between invocations, too (descriptor indexing).
     pub resources: BTreeSet<ResourceClass>,
     /// Whether workgroup sizes may be specialised from SPIR-V 1.6 on (`maintenance4`).
@@ -112,6 +114,7 @@ impl Default for Config {
             terminate: true,
             dot_product: true,
             signed_remainders: true,
+            float_controls: FloatControls::ALL,
             resources: ResourceClass::ALL.into(),
             local_size_id: true,
             spirv: SpirvVersion::ALL.into(),

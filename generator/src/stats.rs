@@ -228,6 +228,8 @@ constructs! {
     DotProduct,
     /// A remainder of numbers that may be negative.
     SignedRemainder,
+    /// A float of which the sign of a zero, infinities and NaN are kept, made of bits.
+    PreservedFloat,
     /// `x ^ x`, `x & x` or `x | x`
     SameOperand,
     /// Two bitwise operators on three operands.
@@ -747,6 +749,7 @@ impl Counter<'_> {
             Intrinsic::Any | Intrinsic::All => Construct::AnyOrAll,
             _ if op.is_dot() => Construct::DotProduct,
             _ if op.is_signed_remainder() => Construct::SignedRemainder,
+            _ if op.is_from_bits() => Construct::PreservedFloat,
             _ if matches!(op.info().gives, Gives::Whole(_) | Gives::Parts(_)) => Construct::Pack,
             _ => return,
         });

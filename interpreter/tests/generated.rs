@@ -77,6 +77,44 @@ fn both_oracles_agree() {
     assert!(too_open.is_empty(), "the interpreter leaves too much open: {too_open:?}");
 }
 
+/// The same of programs that ask for float controls, of which there are few (docs/rules.md, rules F6 to F9).
+#[test]
+fn both_oracles_agree_on_preserved_numbers() {
+    let mut wrong = Vec::new();
+    for tier in Tier::ALL {
+        let (mut counts, mut programs) = (Counts::default(), 0);
+        for seed in seeds(10_000..10_400) {
+            let (mut case, size, placement) = case_of(seed, tier);
+            if case.entry_point.float_controls.is_none() {
+                continue;
+            }
+            programs += 1;
+            let module = match module_of(&mut case, seed) {
+                Ok(Some(module)) => module,
+                Ok(None) => continue,
+                Err(error) => {
+                    wrong.push(format!("{} seed {seed}: {error}", tier.name()));
+                    continue;
+                }
+            };
+            match expect(&case, size, placement).and_then(|expected| compare(&case, &module, &expected, None)) {
+                Ok(found) => counts.add(found),
+                Err(error) if error.starts_with(NOT_DEFINED) => {}
+                Err(difference) => {
+                    wrong.push(format!("{} seed {seed}, size {size}, {}: {difference}", tier.name(), case.variant));
+                }
+            }
+        }
+        println!("tier {}: {counts:?} of {programs} programs", tier.name());
+        assert!(programs > 20, "{programs}");
+        if counts.compared <= 20 * counts.only_tree {
+            wrong.push(format!("the interpreter leaves too much open: {counts:?}"));
+        }
+    }
+    wrong.iter().take(30).for_each(|line| println!("{line}"));
+    assert!(wrong.is_empty(), "{} differences", wrong.len());
+}
+
 /// Within so many seeds, of each tier, every fault has to be caught.
 const SEEDS: u64 = 1000;
 

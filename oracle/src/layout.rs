@@ -329,9 +329,7 @@ mod tests {
         let entry_point = EntryPoint {
             stage: Stage::Fragment,
             launch: Launch::Draw(draw),
-            subgroup_size: SubgroupSize::Default,
-            full_subgroups: false,
-            spirv: SpirvVersion::V1_3,
+            ..EntryPoint::compute([1; 3], [1; 3], SpirvVersion::V1_3)
         };
         let members = [(0..4).map(|at| (at, at)).collect()];
         let mut layout = layout(GroupId(0), 4, &members, |_| (0, 1));

@@ -8,7 +8,7 @@ use tangle_program::float;
 use tangle_program::memory::{ArrayId, AtomicOp, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::resource::ResourceClass;
-use tangle_program::subgroup::{OpInfo, Param, SubgroupOp};
+use tangle_program::subgroup::{OpInfo, Param, Severity, SubgroupOp};
 use tangle_program::tree::Resource;
 use tangle_program::tree::{
     Arg, Builtin, Direction, Discard, Expr, Function, Label, LoopKind, Program, SiteId, Stmt, SubgroupCall, VarId,
@@ -221,10 +221,23 @@ pub(crate) struct OpNode {
     pub scalar: Scalar,
     pub width: usize,
     pub cluster: usize,
+    /// True if the generic operand is a preserved number.
+    pub preserved: bool,
     pub args: Vec<Node>,
 }
 
 impl OpNode {
+    /// How well its results stand. No conformance test covers those of preserved numbers (docs/rules.md, rules F6 to F9).
+    pub fn severity(&self) -> Severity {
+        let severity = self.info.severity(self.scalar);
+        if self.preserved { severity.max(Severity::Strong) } else { severity }
+    }
+
+    /// True if the result may be undefined though the operands are not.
+    pub fn may_be_undefined(&self) -> bool {
+        self.info.may_be_undefined() || self.preserved
+    }
+
     /// Components of the result.
     pub fn result_width(&self) -> usize {
         self.info.result_type(None).map_or(self.width, |ty| usize::from(ty.width))
@@ -612,7 +625,9 @@ impl Lowering<'_> {
         let id = self.operation(call.op);
         let Type { scalar, width, .. } = value.unwrap_or(Type::BOOL);
         let cluster = call.cluster.unwrap_or(0) as usize;
-        Ok((Node::Subgroup(Box::new(OpNode { info, id, scalar, width: usize::from(width), cluster, args })), result))
+        let preserved = value.is_some() && call.args.first().is_some_and(Expr::is_preserved);
+        let width = usize::from(width);
+        Ok((Node::Subgroup(Box::new(OpNode { info, id, scalar, width, cluster, preserved, args })), result))
     }
 }
 

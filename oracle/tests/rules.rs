@@ -6,8 +6,8 @@ use tangle_oracle::map::LaneMap;
 use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
-use tangle_program::case::{Case, Data, Tier};
-use tangle_program::ops::BinaryOp;
+use tangle_program::case::{Case, Data, FloatControls, FloatMode, Tier};
+use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Arg, Builtin, Direction, Expr, Label, LoopKind, Param, Stmt};
 use tangle_program::types::{Scalar, Type};
@@ -691,4 +691,139 @@ fn choices_of_the_device_of_least_reconvergence() {
     assert!(MinimalReconvergence.atomics_descend() && !Spec.atomics_descend());
     assert!(!MinimalReconvergence.keeps_quads_of_helpers() && Spec.keeps_quads_of_helpers());
     assert!(!Spec.has_open_operations());
+}
+
+// ---- preserved numbers (docs/rules.md, rules F6 to F9) ----
+
+const ONE: u32 = 0x3F80_0000;
+const NEGATIVE_ONE: u32 = 0xBF80_0000;
+const INFINITY: u32 = 0x7F80_0000;
+const NAN: u32 = 0x7FC0_0000;
+const OTHER_NAN: u32 = 0xFF80_0001;
+const NEGATIVE_ZERO: u32 = 0x8000_0000;
+const DENORMAL: u32 = 0x8000_0001;
+
+/// The even lanes have the first, the odd ones the second.
+fn by_lane(even: u32, odd_lanes: u32) -> Expr {
+    Expr::Intrinsic(Intrinsic::Mix, vec![uint(even), uint(odd_lanes), odd()])
+}
+
+fn float_of(bits: Expr) -> Expr {
+    Expr::Intrinsic(Intrinsic::FromBits, vec![bits])
+}
+
+fn bits_of(value: Expr) -> Expr {
+    Expr::Intrinsic(Intrinsic::ToBits, vec![value])
+}
+
+fn number_of(bool: Expr) -> Expr {
+    Expr::Cast(Scalar::Uint, Box::new(bool))
+}
+
+/// What all 8 lanes log, if it is the same.
+fn all_have(word: &str) -> String {
+    match word {
+        _ if word.contains("A=") => word.to_owned(),
+        "?" => "A=FF?".to_owned(),
+        _ => format!("A=FF:[{}]", [word; 8].join(" ")),
+    }
+}
+
+/// Lanes that log a word of preserved numbers.
+fn preserving(lanes: Option<Expr>, value: Expr) -> Case {
+    let seen = log(A, [value]);
+    let mut case = main_of([match lanes {
+        Some(lanes) => when(lanes, [seen]),
+        None => seen,
+    }]);
+    case.entry_point.float_controls = FloatControls::NONE
+        .with(FloatMode::SignedZeroInfNanPreserve, Scalar::Float)
+        .with(FloatMode::DenormPreserve, Scalar::Float);
+    case
+}
+
+#[test]
+fn minimum_and_maximum_of_preserved_numbers() {
+    use Fold::{Max, Min};
+    use SubgroupOp::{Exclusive, Inclusive, Reduce};
+    for (operation, even, odd_lanes, expected) in [
+        (Reduce(Min), ONE, NAN, "1065353216"),
+        (Reduce(Max), OTHER_NAN, NEGATIVE_ONE, "3212836864"),
+        (Reduce(Max), NAN, NAN, "?"),
+        (Reduce(Min), ONE, INFINITY, "1065353216"),
+        (Reduce(Max), ONE, INFINITY, "2139095040"),
+        // Either may come out where there are zeros of both signs.
+        (Reduce(Min), 0, NEGATIVE_ZERO, "?"),
+        (Reduce(Min), NEGATIVE_ZERO, NAN, "2147483648"),
+        (Reduce(Min), NEGATIVE_ZERO, NEGATIVE_ONE, "3212836864"),
+        (
+            Inclusive(Max),
+            NAN,
+            ONE,
+            "A=FF:[? 1065353216 1065353216 1065353216 1065353216 1065353216 1065353216 1065353216]",
+        ),
+        (
+            Exclusive(Min),
+            ONE,
+            NAN,
+            "A=FF:[2139095040 1065353216 1065353216 1065353216 1065353216 1065353216 1065353216 1065353216]",
+        ),
+        (Exclusive(Max), NAN, NAN, "A=FF:[4286578688 ? ? ? ? ? ? ?]"),
+        // Without the other intrinsic a denormal is a zero before it is a float.
+        (Reduce(Max), DENORMAL, NEGATIVE_ONE, "2147483648"),
+    ] {
+        let case = preserving(None, bits_of(op(operation, [float_of(by_lane(even, odd_lanes))])));
+        check_tiers(&case, &all_have(expected), &all_have(expected));
+    }
+    let denormal = Expr::Intrinsic(Intrinsic::FromAllBits, vec![by_lane(DENORMAL, NEGATIVE_ONE)]);
+    let expected = all_have("2147483649");
+    check_tiers(&preserving(None, bits_of(op(Reduce(Max), [denormal]))), &expected, &expected);
+}
+
+#[test]
+fn all_equal_of_preserved_numbers() {
+    let alone = || Some(bin(lane(), BinaryOp::Eq, uint(5)));
+    for (lanes, even, odd_lanes, expected) in [
+        (None, ONE, ONE, "1"),
+        (None, 0, NEGATIVE_ZERO, "1"),
+        (None, INFINITY, INFINITY, "1"),
+        (None, INFINITY, ONE, "0"),
+        (None, NAN, NAN, "0"),
+        (None, ONE, NAN, "0"),
+        // Nothing says whether a lane is compared with itself.
+        (alone(), NAN, NAN, "A=20?"),
+        (alone(), NAN, ONE, "A=20:[1]"),
+    ] {
+        let case = preserving(lanes, number_of(op(SubgroupOp::AllEqual, [float_of(by_lane(even, odd_lanes))])));
+        check(&case, Tier::Maximal, &all_have(expected));
+    }
+}
+
+#[test]
+fn preserved_numbers_are_moved_and_compared() {
+    let first = |bits: u32| bits_of(op(SubgroupOp::BroadcastFirst, [float_of(by_lane(bits, ONE))]));
+    for (bits, expected) in [
+        (NEGATIVE_ZERO, "2147483648"),
+        (INFINITY | 1 << 31, "4286578688"),
+        // Sign and payload of a NaN are open, so that all are logged alike.
+        (OTHER_NAN, "2143289344"),
+    ] {
+        check_tiers(&preserving(None, first(bits)), &all_have(expected), &all_have(expected));
+    }
+    let pick = Expr::Select(Box::new(odd()), Box::new(float_of(uint(NEGATIVE_ZERO))), Box::new(float_of(uint(NAN))));
+    let expected = "A=FF:[2143289344 2147483648 2143289344 2147483648 2143289344 2147483648 2143289344 2147483648]";
+    check_tiers(&preserving(None, bits_of(pick)), expected, expected);
+    use BinaryOp::{Eq, Ge, Gt, Lt, Ne};
+    for (operator, x, y, expected) in [
+        (Eq, NAN, NAN, "0"),
+        (Ne, NAN, NAN, "1"),
+        (Lt, NAN, ONE, "0"),
+        (Ge, ONE, NAN, "0"),
+        (Eq, 0, NEGATIVE_ZERO, "1"),
+        (Lt, NEGATIVE_ZERO, 0, "0"),
+        (Gt, INFINITY, ONE, "1"),
+    ] {
+        let compared = bin(float_of(uint(x)), operator, float_of(uint(y)));
+        check_tiers(&preserving(None, number_of(compared)), &all_have(expected), &all_have(expected));
+    }
 }

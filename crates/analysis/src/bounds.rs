@@ -412,7 +412,10 @@ fn intrinsic(op: Intrinsic, first: &ExprInfo, arg: impl Fn(usize) -> Interval) -
         | Intrinsic::Pack64
         | Intrinsic::Unpack8
         | Intrinsic::Unpack16
-        | Intrinsic::Unpack32 => {
+        | Intrinsic::Unpack32
+        | Intrinsic::FromBits
+        | Intrinsic::FromAllBits
+        | Intrinsic::ToBits => {
             op.info().result(first.ty.unwrap_or(Type::UINT)).map_or(all, |ty| Interval::all(ty.scalar))
         }
     }

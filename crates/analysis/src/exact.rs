@@ -54,6 +54,10 @@ impl Scope<'_> {
         if !scalar.is_float() {
             return None;
         }
+        if expr.is_preserved() {
+            // It may be anything.
+            return None;
+        }
         let of = |i: usize| operands.get(i)?.extent;
         let extent = match expr {
             Expr::Float(_, quarters) => {

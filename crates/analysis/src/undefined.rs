@@ -9,7 +9,9 @@
 //! undefined values if one is ever written to it.
 
 use tangle_program::case::EntryPoint;
+use tangle_program::float;
 use tangle_program::memory::ArrayId;
+use tangle_program::ops::Intrinsic;
 use tangle_program::subgroup::{Defined, Fold, SubgroupOp};
 use tangle_program::tree::{
     Arg, Block, Builtin, Direction, Expr, Function, FunctionId, Program, Stmt, SubgroupCall, VarId,
@@ -69,6 +71,11 @@ fn may_be_undefined(expr: &Expr, function: &Function, entry_point: &EntryPoint, 
 /// True if the result is defined in every lane of every tangle, given defined operands. (Operators that are not
 /// defined for all operands do not come in here: they are guarded, [`crate::validate`].)
 fn is_defined_form(call: &SubgroupCall, scalar: impl FnOnce() -> Option<Scalar>, entry_point: &EntryPoint) -> bool {
+    if call.op.may_leave_open()
+        && let Some(value) = call.args.first().filter(|value| value.is_preserved())
+    {
+        return is_ordered(value);
+    }
     if matches!(call.op, SubgroupOp::Exclusive(_)) {
         return !scalar().is_some_and(|scalar| call.op.starts_infinite(scalar));
     }
@@ -92,6 +99,26 @@ fn is_defined_form(call: &SubgroupCall, scalar: impl FnOnce() -> Option<Scalar>,
             mask.is_some_and(|mask| is_own_bit(mask) || matches!(mask, Expr::Subgroup(c) if c.op == SubgroupOp::Ballot))
         }
         Defined::FullMask => mask.is_some_and(|mask| is_own_bit(mask) || is_full_ballot(mask)),
+    }
+}
+
+/// True if a preserved number is visibly neither a NaN nor a negative zero, so that a minimum or maximum of it is one number (docs/rules.md,
+/// rules F7 and F8): its bits are those of an infinity at most.
+fn is_ordered(value: &Expr) -> bool {
+    match value {
+        Expr::Intrinsic(op, args) if op.is_from_bits() => match args.as_slice() {
+            [Expr::Intrinsic(Intrinsic::Min, bounds)] => matches!(bounds.as_slice(), [_, Expr::Uint(most)]
+                if u64::from(*most) <= float::infinity(Scalar::Float)),
+            [Expr::Uint(bits)] => u64::from(*bits) <= float::infinity(Scalar::Float),
+            _ => false,
+        },
+        Expr::Intrinsic(Intrinsic::Mix, args) => args.iter().take(2).all(is_ordered),
+        Expr::Select(_, x, y) => is_ordered(x) && is_ordered(y),
+        Expr::Vector(_, args) => args.iter().all(is_ordered),
+        Expr::Component(x, _) => is_ordered(x),
+        // An infinity of the operation itself may be negative, but no zero.
+        Expr::Subgroup(call) => call.op.info().preserves() && call.args.first().is_some_and(is_ordered),
+        _ => false,
     }
 }
 

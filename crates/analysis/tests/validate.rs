@@ -1355,3 +1355,73 @@ fn floats() {
     let (_, reason) = refused(&with_floats(r#"[{"log": {"site": 1, "values": [{"float": ["float", 4]}]}}]"#));
     assert_eq!(reason, "a 64-bit or floating-point value must be a variable to be logged");
 }
+
+/// docs/rules.md, rules F6 and F9: what may become of preserved numbers
+#[test]
+fn preserved_numbers() {
+    use tangle_program::case::{FloatControls, FloatMode};
+    let with = |modes: &[FloatMode], value: &str| {
+        let mut case = with_main(&format!(r#"[{{"assign": {{"var": 2, "value": {value}}}}}]"#));
+        let scalar = tangle_program::types::Scalar::Float;
+        case.entry_point.float_controls = modes.iter().fold(FloatControls::NONE, |all, &mode| all.with(mode, scalar));
+        case
+    };
+    let keeps = &[FloatMode::SignedZeroInfNanPreserve][..];
+    let both = &FloatMode::ALL[..];
+    let float = r#"{"ext_inst": ["BitsToFloat", [{"var": 2}]]}"#;
+    let any = r#"{"ext_inst": ["BitsToFloatOrDenormal", [{"var": 2}]]}"#;
+    let bits = |value: &str| format!(r#"{{"ext_inst": ["FloatToBits", [{value}]]}}"#);
+    let op = |name: &str, value: &str| format!(r#"{{"group_non_uniform": {{"op": "{name}", "args": [{value}]}}}}"#);
+    let number = |bool: &str| format!(r#"{{"convert": ["u32", {bool}]}}"#);
+    for (modes, value) in [
+        (keeps, bits(float)),
+        (both, bits(any)),
+        (keeps, bits(&op("GroupNonUniformMin Reduce", float))),
+        (keeps, bits(&op("GroupNonUniformBroadcastFirst", float))),
+        (keeps, number(&op("GroupNonUniformAllEqual", float))),
+        (keeps, number(&format!(r#"{{"binary": ["FOrdLessThan", {float}, {float}]}}"#).replace("FOrd", ""))),
+        (keeps, bits(&format!(r#"{{"select": [{{"var": 0}}, {float}, {float}]}}"#))),
+    ] {
+        valid(&with(modes, &value));
+    }
+    let lost = "may be a NaN, an infinity or a zero of either sign, which this does not keep";
+    let sum = format!(r#"{{"binary": ["Add", {float}, {float}]}}"#);
+    for (modes, value, path, reason) in [
+        (&[][..], bits(float), ".ext_inst[1][0].ext_inst[0]", "needs SignedZeroInfNanPreserve of 32 bits"),
+        (keeps, bits(any), ".ext_inst[1][0].ext_inst[0]", "needs DenormPreserve of 32 bits"),
+        (keeps, bits(&sum), ".ext_inst[1][0].binary[1]", lost),
+        (keeps, bits(&op("GroupNonUniformAdd Reduce", float)), ".ext_inst[1][0].group_non_uniform.args[0]", lost),
+        (
+            keeps,
+            bits(&format!(r#"{{"ext_inst": ["Min", [{float}, {float}]]}}"#)),
+            ".ext_inst[1][0].ext_inst[1][0]",
+            lost,
+        ),
+        (keeps, format!(r#"{{"convert": ["i32", {float}]}}"#), ".convert[1]", lost),
+        (
+            keeps,
+            bits(r#"{"float": ["f32", 4]}"#),
+            ".ext_inst[1][0]",
+            "has no bits that are known: it was not made of bits",
+        ),
+        (
+            keeps,
+            number(&format!(r#"{{"binary": ["LessThan", {float}, {{"float": ["f32", 4]}}]}}"#)),
+            ".convert[1].binary[1]",
+            lost,
+        ),
+    ] {
+        let (got_path, got_reason) = refused(&with(modes, &value));
+        let place = got_path.strip_prefix("program.functions[2].body[0].assign.value");
+        assert_eq!((place, got_reason.as_str()), (Some(path), reason), "{value}");
+    }
+    let logged = format!(r#"[{{"log": {{"site": 1, "values": [{float}]}}}}]"#);
+    let mut case = with_main(&logged);
+    case.entry_point.float_controls = FloatControls::NONE.with(keeps[0], tangle_program::types::Scalar::Float);
+    assert_eq!(refused(&case).1, "is only kept as bits, by FloatToBits");
+    case.entry_point.float_controls = FloatControls::ALL;
+    assert_eq!(
+        refused(&case),
+        ("entry_point.float_controls".into(), "SignedZeroInfNanPreserve of several widths: GLSL can say one".into())
+    );
+}

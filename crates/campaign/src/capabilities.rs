@@ -6,10 +6,10 @@ use tangle_analysis::validate::MAX_WORKGROUP;
 use tangle_compilers::Compiler;
 use tangle_emit::glsl::Dialect;
 use tangle_emit::glsl::spelling::{self, TypeName, in_arb};
-use tangle_features::{Vulkan, for_category, for_resource, for_scalar, for_stage, for_tier, needs};
+use tangle_features::{Vulkan, for_category, for_float_control, for_resource, for_scalar, for_stage, for_tier, needs};
 use tangle_generator::Config;
 use tangle_oracle::map::SizePromise;
-use tangle_program::case::{Case, DerivativeGroup, Draw, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::case::{Case, DerivativeGroup, Draw, FloatControls, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::resource::{MAX_RESOURCES, ResourceClass};
 use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, Stmt, walk_block};
@@ -389,6 +389,10 @@ impl Capabilities {
             expect_assume: has(Feature::ExpectAssume),
             dot_product: has(Feature::IntegerDotProduct),
             signed_remainders: has(Feature::Maintenance8),
+            float_controls: FloatControls::ALL
+                .iter()
+                .filter(|&(mode, scalar)| self.has_all(for_float_control(mode, scalar)))
+                .fold(FloatControls::NONE, |all, (mode, scalar)| all.with(mode, scalar)),
             resources: ResourceClass::ALL
                 .into_iter()
                 .filter(|&class| self.has_all(for_resource(class)) && self.has_room_for(class))

@@ -96,7 +96,7 @@ mod tests {
     use tangle_program::types::{Scalar, Type};
 
     /// Pairs that have no floor, with the reason; of all types if none is named.
-    const RARE: [(&str, &[&str], &str); 4] = [
+    const RARE: [(&str, &[&str], &str); 7] = [
         ("Mix", &["bool", "boolx2", "boolx3", "boolx4"], "conditions are chosen by `?:` and `&&`"),
         ("Expect", &["x2", "x3", "x4"], "hints are in few programs, and are about numbers"),
         (
@@ -105,6 +105,13 @@ mod tests {
             "the first lane has an infinity, which nothing may be computed from (rule F5)",
         ),
         ("subgroupExclusiveMax", &["f16", "f32", "f64"], "the same"),
+        (
+            "FromBits",
+            &["u16", "u32", "u64", "x2", "x3", "x4"],
+            "a tenth of the programs asks for float controls, each of one type",
+        ),
+        ("FromAllBits", &["u16", "u32", "u64", "x2", "x3", "x4"], "the same"),
+        ("ToBits", &["f16", "f32", "f64", "x2", "x3", "x4"], "the same"),
     ];
 
     /// A pair is in one of so many programs; none for subgroup operations on vectors: there are more than 2,000 such pairs, so that each program

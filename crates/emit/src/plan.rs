@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use rspirv::spirv::{Capability, ExecutionMode};
+
 use tangle_analysis::cost::value_words;
-use tangle_program::case::Case;
+use tangle_program::case::{Case, FloatMode};
 use tangle_program::memory::{ArrayId, Shared};
 use tangle_program::needs::{category_of, declared_scalars, declared_types, operated_scalar, scalar_of};
 use tangle_program::ops::Intrinsic;
@@ -296,6 +298,8 @@ impl Planner<'_> {
             Expr::Intrinsic(op, args) if has_helper(*op) => {
                 self.uses.instructions |= op.is_signed_remainder();
                 let ty = args.first().and_then(|arg| arg.ty(self.function));
+                let result = ty.and_then(|ty| op.info().result(ty));
+                self.uses.scalars |= result.map_or(0, |ty| 1 << ty.scalar as u16);
                 self.helpers.extend(ty.map(|ty| (Helper::Of(*op), ty)));
             }
             Expr::Subgroup(call) if self.has_helper(call) => {
@@ -344,10 +348,25 @@ pub(crate) fn structs(plans: &[Plan]) -> Vec<Type> {
 
 /// True for the built-in functions that a shader has a function of its own for, in some language.
 const fn has_helper(op: Intrinsic) -> bool {
-    matches!(op, Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow) || op.is_signed_remainder()
+    matches!(op, Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow)
+        || op.is_signed_remainder()
+        || op.is_of_bits()
 }
 
 /// Words of a log entry besides the site. A valid one has at most [`MAX_ENTRY_WORDS`].
 pub(crate) fn entry_words(values: &[Expr], function: &Function) -> u64 {
     values.iter().map(|value| value_words(value, function)).sum::<u64>().min(MAX_ENTRY_WORDS)
+}
+
+/// The extension of SPIR-V that has the modes before version 1.4.
+pub(crate) const FLOAT_CONTROLS: &str = "SPV_KHR_float_controls";
+
+/// The numbers of the capability and of the execution mode.
+pub(crate) const fn mode_numbers(mode: FloatMode) -> [u32; 2] {
+    match mode {
+        FloatMode::SignedZeroInfNanPreserve => {
+            [Capability::SignedZeroInfNanPreserve as u32, ExecutionMode::SignedZeroInfNanPreserve as u32]
+        }
+        FloatMode::DenormPreserve => [Capability::DenormPreserve as u32, ExecutionMode::DenormPreserve as u32],
+    }
 }

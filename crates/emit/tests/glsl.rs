@@ -8,11 +8,11 @@ use common::*;
 use tangle_analysis::validate::validate;
 use tangle_emit::expression;
 use tangle_emit::glsl::{glsl, print};
-use tangle_program::case::{DerivativeGroup, Tier};
+use tangle_program::case::{DerivativeGroup, FloatControls, FloatMode, Tier};
 use tangle_program::memory::{Shared, StorageClass};
-use tangle_program::ops::{BinaryOp, UnaryOp};
+use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::resource::ResourceClass;
-use tangle_program::subgroup::SubgroupOp;
+use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::Resource;
 use tangle_program::tree::{Expr, LoopKind, Stmt};
 use tangle_program::types::{Scalar, Type};
@@ -175,6 +175,37 @@ fn only_what_is_used_is_declared() {
     insta::assert_snapshot!(glsl(&case));
     case.tier = Tier::Plain;
     assert!(!glsl(&case).contains("reconverge"));
+}
+
+/// docs/rules.md, rules F6 and F9
+#[test]
+fn preserved_numbers_are_made_of_bits_and_become_bits() {
+    let pair = Type::vector(Scalar::Uint, 2);
+    let of = |op, value| Expr::Intrinsic(op, vec![value]);
+    let mut case = case(
+        "",
+        main_of(|f| {
+            let (word, words) = (f.add_local("word", Type::UINT), f.add_local("words", pair));
+            let least = Expr::subgroup(SubgroupOp::Reduce(Fold::Min), [of(Intrinsic::FromBits, Expr::Var(word))]);
+            let any = of(Intrinsic::FromAllBits, Expr::Var(words));
+            vec![assign(word, of(Intrinsic::ToBits, least)), assign(words, of(Intrinsic::ToBits, any))]
+        }),
+    );
+    assert!(!glsl(&case).contains("spirv_execution_mode"));
+    case.entry_point.float_controls = FloatControls::NONE.with(FloatMode::DenormPreserve, Scalar::Float);
+    let text = glsl(&case);
+    for line in [
+        "#extension GL_EXT_spirv_intrinsics : require",
+        "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], capabilities = [4464], 4459, 32); // DenormPreserve",
+        "float FROM_BITS(uint x) { x = mix(x, x & uint(0x80000000u), (x & uint(0x7F800000u)) == uint(0x0u)); \
+         return uintBitsToFloat(mix(x, x | uint(0x400000u), (x & uint(0x7FFFFFFFu)) > uint(0x7F800000u))); }",
+        "vec2 FROM_ALL_BITS(uvec2 x) { return uintBitsToFloat(mix(x, x | uvec2(0x400000u), \
+         greaterThan(x & uvec2(0x7FFFFFFFu), uvec2(0x7F800000u)))); }",
+        "uint TO_BITS(float x) { return mix(floatBitsToUint(x), uint(0x7FC00000u), isnan(x)); }",
+        "    word = TO_BITS(subgroupMin(FROM_BITS(word)));",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
 }
 
 /// glslang checks the size when it comes to the derivative group, and so wants it first.

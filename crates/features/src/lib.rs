@@ -14,7 +14,8 @@ mod table;
 
 pub use left_out::{LeftOut, left_out};
 pub use needs::{
-    Needs, for_category, for_resource, for_scalar, for_stage, for_tier, mode_of_tier, needs, of_stages_only,
+    Needs, for_category, for_float_control, for_resource, for_scalar, for_stage, for_tier, mode_of_tier, needs,
+    of_stages_only,
 };
 pub use row::{Api, Ask, Member, OpenGl, Origin, Spirv, Vulkan};
 pub use set::{FeatureSet, UnknownFeature};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
+use tangle_program::case::{Case, EntryPoint, FloatControls, FloatMode, SpirvVersion, Stage, Tier};
 use tangle_program::needs::{category_of, declared_scalars, least_subgroup_size, operated_scalar, scalar_of};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Category;
@@ -147,6 +147,16 @@ pub fn for_tier(tier: Tier) -> FeatureSet {
 pub fn mode_of_tier(tier: Tier) -> Option<spirv::ExecutionMode> {
     let asks = |row: &&FeatureRow| row.asked_by.iter().any(|ask| matches!(ask, Ask::Tier(of) if *of == tier));
     TABLE.iter().filter(asks).find_map(|row| row.spirv.execution_modes.first().copied())
+}
+
+/// The features behind a mode of floats.
+pub fn for_float_control(mode: FloatMode, scalar: Scalar) -> FeatureSet {
+    let asking = EntryPoint {
+        float_controls: FloatControls::NONE.with(mode, scalar),
+        ..EntryPoint::compute([1; 3], [1; 3], SpirvVersion::V1_3)
+    };
+    let plain = EntryPoint::compute([1; 3], [1; 3], SpirvVersion::V1_3);
+    having(|ask| matches!(ask, Ask::EntryPoint(_, asks) if asks(&asking) && !asks(&plain))).with_required()
 }
 
 /// The features behind a stage; none for compute.

@@ -50,6 +50,9 @@ pub enum Vulkan {
     /// By the bit of this stage in `supportedStages` of `VkPhysicalDeviceSubgroupProperties`: subgroups are defined in the stage. There is
     /// nothing to enable.
     Stage(Stage),
+    /// By a member of `VkPhysicalDeviceFloatControlsProperties`: which, counted from 0 after `pNext`. There is nothing to enable but, before Vulkan
+    /// 1.2, the extension.
+    FloatControl(usize),
     /// By listing this extension, which has no feature structure.
     Extension(&'static CStr),
 }

@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 use ash::vk::{self, TaggedStructure as _};
 use spirv::{Capability, ExecutionMode};
-use tangle_program::case::{Case, DerivativeGroup, EntryPoint, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::case::{Case, DerivativeGroup, EntryPoint, FloatMode, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, Param};
@@ -88,6 +88,7 @@ impl FeatureRow {
         let name = match self.vulkan {
             Vulkan::Member(member) => member.origin.extension?,
             Vulkan::Extension(name) => name,
+            Vulkan::FloatControl(_) => ash::khr::shader_float_controls::NAME,
             Vulkan::Operation(_) | Vulkan::Stage(_) => return None,
         };
         name.to_str().ok()
@@ -452,6 +453,46 @@ features! {
         asked_by: &[Ask::Expression("remainders of negative numbers", |expr| {
             matches!(expr, Expr::Intrinsic(op, _) if op.is_signed_remainder())
         })],
+    }
+    /// The execution mode `SignedZeroInfNanPreserve` for 16 bits.
+    SignedZeroInfNanPreserveFloat16 = "shaderSignedZeroInfNanPreserveFloat16" in Vulkan::FloatControl(2), {
+        asked_by: &[Ask::EntryPoint("signed zeros, infinities and NaN of 16 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::SignedZeroInfNanPreserve, Scalar::Float16)
+        })],
+        requires: &[Feature::ShaderFloat16],
+    }
+    /// The execution mode `SignedZeroInfNanPreserve` for 32 bits.
+    SignedZeroInfNanPreserveFloat32 = "shaderSignedZeroInfNanPreserveFloat32" in Vulkan::FloatControl(3), {
+        asked_by: &[Ask::EntryPoint("signed zeros, infinities and NaN of 32 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::SignedZeroInfNanPreserve, Scalar::Float)
+        })],
+    }
+    /// The execution mode `SignedZeroInfNanPreserve` for 64 bits.
+    SignedZeroInfNanPreserveFloat64 = "shaderSignedZeroInfNanPreserveFloat64" in Vulkan::FloatControl(4), {
+        asked_by: &[Ask::EntryPoint("signed zeros, infinities and NaN of 64 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::SignedZeroInfNanPreserve, Scalar::Double)
+        })],
+        requires: &[Feature::ShaderFloat64],
+    }
+    /// The execution mode `DenormPreserve` for 16 bits.
+    DenormPreserveFloat16 = "shaderDenormPreserveFloat16" in Vulkan::FloatControl(5), {
+        asked_by: &[Ask::EntryPoint("denormals of 16 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::DenormPreserve, Scalar::Float16)
+        })],
+        requires: &[Feature::ShaderFloat16],
+    }
+    /// The execution mode `DenormPreserve` for 32 bits.
+    DenormPreserveFloat32 = "shaderDenormPreserveFloat32" in Vulkan::FloatControl(6), {
+        asked_by: &[Ask::EntryPoint("denormals of 32 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::DenormPreserve, Scalar::Float)
+        })],
+    }
+    /// The execution mode `DenormPreserve` for 64 bits.
+    DenormPreserveFloat64 = "shaderDenormPreserveFloat64" in Vulkan::FloatControl(7), {
+        asked_by: &[Ask::EntryPoint("denormals of 64 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::DenormPreserve, Scalar::Double)
+        })],
+        requires: &[Feature::ShaderFloat64],
     }
     /// `OpExpectKHR` and `OpAssumeTrueKHR`.
     ExpectAssume = "shaderExpectAssume"
@@ -819,6 +860,26 @@ mod tests {
             assert_eq!(feature as usize, index);
             assert_eq!(feature.row().feature, feature);
             assert_eq!(feature.name().parse(), Ok(feature));
+        }
+    }
+
+    #[test]
+    fn properties_of_float_controls_are_where_ash_has_them() {
+        type Properties = vk::PhysicalDeviceFloatControlsProperties<'static>;
+        for (feature, offset) in [
+            (
+                Feature::SignedZeroInfNanPreserveFloat16,
+                offset_of!(Properties, shader_signed_zero_inf_nan_preserve_float16),
+            ),
+            (
+                Feature::SignedZeroInfNanPreserveFloat64,
+                offset_of!(Properties, shader_signed_zero_inf_nan_preserve_float64),
+            ),
+            (Feature::DenormPreserveFloat16, offset_of!(Properties, shader_denorm_preserve_float16)),
+            (Feature::DenormPreserveFloat64, offset_of!(Properties, shader_denorm_preserve_float64)),
+        ] {
+            let Vulkan::FloatControl(index) = feature.row().vulkan else { panic!("{feature} is a property") };
+            assert_eq!(index, (offset - HEAD) / size_of::<vk::Bool32>(), "{feature}");
         }
     }
 

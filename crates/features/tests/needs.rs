@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use tangle_features::{Feature, FeatureSet, Needs, needs};
-use tangle_program::case::{Case, DerivativeGroup, SpirvVersion, SubgroupSize, Tier};
+use tangle_program::case::{Case, DerivativeGroup, FloatControls, FloatMode, SpirvVersion, SubgroupSize, Tier};
 use tangle_program::memory::{Shared, StorageClass};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
@@ -58,6 +58,13 @@ fn tiers_and_launches() {
         (changed(|case| case.tier = Tier::SubgroupUniform), &[Feature::SubgroupUniformControlFlow][..]),
         (changed(|case| case.tier = Tier::Maximal), &[Feature::MaximalReconvergence]),
         (changed(|case| case.entry_point.subgroup_size = SubgroupSize::Varying), &[Feature::SubgroupSizeControl]),
+        (
+            changed(|case| {
+                let controls = FloatControls::NONE.with(FloatMode::SignedZeroInfNanPreserve, Scalar::Float);
+                case.entry_point.float_controls = controls.with(FloatMode::DenormPreserve, Scalar::Double);
+            }),
+            &[Feature::ShaderFloat64, Feature::SignedZeroInfNanPreserveFloat32, Feature::DenormPreserveFloat64],
+        ),
         (changed(|case| case.entry_point.subgroup_size = SubgroupSize::Required(8)), &[Feature::SubgroupSizeControl]),
         (changed(|case| case.entry_point.full_subgroups = true), &[Feature::ComputeFullSubgroups]),
         (

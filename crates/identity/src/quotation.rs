@@ -35,6 +35,12 @@ quotations! {
          NonUniform";
     /// F1: add, subtract and multiply are correctly rounded.
     CORRECTLY_ROUNDED = "Vulkan, Precision of Core SPIR-V Instructions", "Correctly rounded.";
+    /// F7: floats are equal by an ordered compare.
+    ORDERED_AND_EQUAL = "SPIR-V 1.6 rev 6, Non-Uniform Instructions, OpGroupNonUniformAllEqual",
+        "if it is a floating-point type, an ordered-and-equal compare is used.";
+    /// F8: a minimum or maximum chooses what is no NaN.
+    OTHER_THAN_NAN = "SPIR-V 1.6 rev 6, Non-Uniform Instructions, OpGroupNonUniformFMin",
+        "if for any two Values one of them is a NaN, the other is chosen.";
     /// N1: add, subtract, multiply and negate wrap to the type's width.
     WRAPS = "SPIR-V 1.6 rev 6, Arithmetic Instructions, OpIAdd",
         "The resulting value equals the low-order N bits of the correct result R, where N is the component width and R is computed with \

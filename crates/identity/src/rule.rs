@@ -9,7 +9,7 @@ use tangle_program::case::{Case, Tier};
 use tangle_program::needs::resource_classes;
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::rule::RuleNumber;
-use tangle_program::subgroup::OpInfo;
+use tangle_program::subgroup::{OpInfo, SubgroupOp};
 use tangle_program::text::capital;
 use tangle_program::tree::{Expr, Program, walk_block};
 use tangle_program::types::Scalar;
@@ -125,10 +125,29 @@ fn value_rules(account: &Account<'_>, first: &First) -> Vec<Rule> {
         return observed_rules(rule, operation_rule(info, scalar));
     }
     let mut rules = vec![operation_rule(info, scalar)];
+    rules.extend(preserved_rule(&account.case.program, info.op));
     if info.tangle_dependent() {
         rules.extend(tangle_rules(account.case, is_partial(account, first)));
     }
     rules
+}
+
+/// What the operation does with NaN, infinities and zeros of both signs (rules F7 and F8), where the program gives it some.
+fn preserved_rule(program: &Program, op: SubgroupOp) -> Option<Rule> {
+    let is_given = |expr: &Expr| matches!(expr, Expr::Subgroup(call) if call.op == op && call.args.first().is_some_and(Expr::is_preserved));
+    if !op.may_leave_open() || !contains(program, is_given) {
+        return None;
+    }
+    let asks =
+        "The module asks for SignedZeroInfNanPreserve, so that NaN, infinities and the sign of zeros are not ignored.";
+    Some(match op {
+        SubgroupOp::AllEqual => {
+            let because =
+                format!("{asks} A NaN is equal to nothing, another NaN included; zeros of both signs are equal.");
+            Rule::quoted(ORDERED_AND_EQUAL, because).numbered([('F', 6), ('F', 7)])
+        }
+        _ => Rule::quoted(OTHER_THAN_NAN, asks).numbered([('F', 6), ('F', 8)]),
+    })
 }
 
 /// The first word at a step that is wrong.

@@ -231,6 +231,7 @@ fn launch(entry_point: &EntryPoint) -> u64 {
         + size
         + specialised
         + if entry_point.full_subgroups { 4 } else { 0 }
+        + 4 * entry_point.float_controls.iter().count() as u64
         + entry_point.spirv as u64
 }
 

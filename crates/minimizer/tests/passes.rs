@@ -3,7 +3,9 @@
 mod common;
 
 use common::*;
-use tangle_program::case::{Case, Draw, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::case::{
+    Case, Draw, FloatControls, FloatMode, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier,
+};
 use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp};
@@ -683,6 +685,18 @@ fn demands() {
             (true, size, spirv, Tier::SubgroupUniform),
         ]
     );
+}
+
+/// Each mode of floats goes by itself.
+#[test]
+fn float_controls_go() {
+    let mut program = in_main(&[], vec![log(1)]);
+    let keeps = FloatControls::NONE.with(FloatMode::SignedZeroInfNanPreserve, Scalar::Float);
+    let both = keeps.with(FloatMode::DenormPreserve, Scalar::Float);
+    program.entry_point.float_controls = both;
+    let found = candidates("launch", &program).into_iter().map(|case| case.entry_point.float_controls);
+    let fewer: Vec<_> = found.filter(|controls| *controls != both).collect();
+    assert_eq!(fewer, [FloatControls::NONE.with(FloatMode::DenormPreserve, Scalar::Float), keeps]);
 }
 
 /// One mesh workgroup and then none; no task shader.

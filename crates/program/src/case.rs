@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::entry_point::{
-    Coverage, DerivativeGroup, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, Slice, SpirvVersion, Stage,
-    SubgroupSize, Workgroups,
+    Coverage, DerivativeGroup, Draw, EntryPoint, FloatControls, FloatMode, GroupId, InvocationId, Items, Launch, Slice,
+    SpirvVersion, Stage, SubgroupSize, Workgroups,
 };
 pub use crate::interface;
 use crate::tree::Program;

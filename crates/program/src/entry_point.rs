@@ -9,6 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::float_controls::{FloatControls, FloatMode};
 use crate::interface;
 
 /// What a pipeline is made from, beside the program: the stage, and how it is started.
@@ -28,6 +29,9 @@ pub struct EntryPoint {
     /// SPIR-V version of the module. Version 1.6 implies varying subgroup sizes and full subgroups where the x dimension allows them
     /// (Vulkan, SubgroupSize and `VK_PIPELINE_SHADER_STAGE_CREATE_ALLOW_VARYING_SUBGROUP_SIZE_BIT`).
     pub spirv: SpirvVersion,
+    /// What it asks of floating-point arithmetic.
+    #[serde(default, skip_serializing_if = "FloatControls::is_none")]
+    pub float_controls: FloatControls,
 }
 
 /// A shader stage: an execution model.
@@ -483,6 +487,7 @@ impl EntryPoint {
             subgroup_size: SubgroupSize::Default,
             full_subgroups: false,
             spirv,
+            float_controls: FloatControls::NONE,
         }
     }
 

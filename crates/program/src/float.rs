@@ -1,8 +1,11 @@
 //! The values of floating-point types and their bits.
 //!
 //! Valid programs compute only with numbers that every device represents exactly (`tangle_analysis::exact`), so that `f64` holds them all.
-//! A zero has no sign here: devices may give either (no case asks for SignedZeroInfNanPreserve, docs/rules.md, section F), and the printed
-//! shader takes the sign away before it logs.
+//! A zero has no sign here: devices may give either (docs/rules.md, rule F5), and the printed shader takes the sign away before it logs.
+//!
+//! Beside these there are *preserved* numbers ([`Expr::is_preserved`](crate::tree::Expr::is_preserved)), made of bits in programs that ask for
+//! SignedZeroInfNanPreserve. They may be NaN, infinities and zeros of both signs, and go only through what keeps those (rule F6). A NaN of
+//! them is any NaN: its sign and payload are open.
 
 use crate::types::Scalar;
 
@@ -60,6 +63,57 @@ pub const fn infinity(scalar: Scalar) -> u64 {
         Scalar::Float16 => 0x7C00,
         Scalar::Float => 0x7F80_0000,
         _ => 0x7FF0_0000_0000_0000,
+    }
+}
+
+/// The bits of the NaN that stands for all of them: the quiet one without a sign and a payload.
+pub const fn nan(scalar: Scalar) -> u64 {
+    let infinity = infinity(scalar);
+    infinity | (infinity & infinity.wrapping_neg()) >> 1
+}
+
+/// The bit of the sign.
+pub const fn sign(scalar: Scalar) -> u64 {
+    1 << (scalar.size() - 1)
+}
+
+/// True for the bits of a NaN.
+pub const fn is_nan(scalar: Scalar, bits: u64) -> bool {
+    bits & !sign(scalar) > infinity(scalar)
+}
+
+/// True for the bits of a zero of either sign.
+pub const fn is_zero(scalar: Scalar, bits: u64) -> bool {
+    bits & !sign(scalar) == 0
+}
+
+/// The bits of the number, or of a zero of the same sign if it is a denormal.
+pub const fn without_denormals(scalar: Scalar, bits: u64) -> u64 {
+    if bits & infinity(scalar) == 0 { bits & sign(scalar) } else { bits }
+}
+
+/// The bit that tells a quiet NaN from a signalling one (IEEE 754-2019 §6.2.1).
+pub const fn quiet(scalar: Scalar) -> u64 {
+    nan(scalar) & !infinity(scalar)
+}
+
+/// The bits of the number, or of the quiet NaN with the same payload if it is a signalling one.
+pub const fn without_signalling(scalar: Scalar, bits: u64) -> u64 {
+    if is_nan(scalar, bits) { bits | quiet(scalar) } else { bits }
+}
+
+/// The bits of a number, those of [`nan`] for every NaN.
+pub const fn with_one_nan(scalar: Scalar, bits: u64) -> u64 {
+    if is_nan(scalar, bits) { nan(scalar) } else { bits }
+}
+
+/// The floating-point type of so many bits.
+pub const fn of_size(size: u32) -> Option<Scalar> {
+    match size {
+        16 => Some(Scalar::Float16),
+        32 => Some(Scalar::Float),
+        64 => Some(Scalar::Double),
+        _ => None,
     }
 }
 
@@ -153,6 +207,34 @@ mod tests {
             assert_eq!(half_bits(number), half, "{number}");
             assert_eq!(half_bits(-number), half ^ 0x8000, "{number}");
         }
+    }
+
+    #[test]
+    fn what_bits_are() {
+        for (scalar, bits, nan, zero, flushed) in [
+            (Scalar::Float, 0x7F80_0000, false, false, 0x7F80_0000),
+            (Scalar::Float, 0x7F80_0001, true, false, 0x7F80_0001),
+            (Scalar::Float, 0xFFC0_0000, true, false, 0xFFC0_0000),
+            (Scalar::Float, 0x8000_0000, false, true, 0x8000_0000),
+            (Scalar::Float, 0x8000_0001, false, false, 0x8000_0000),
+            (Scalar::Float, 0x007F_FFFF, false, false, 0),
+            (Scalar::Float, 0x0080_0000, false, false, 0x0080_0000),
+            (Scalar::Float16, 0x03FF, false, false, 0),
+            (Scalar::Float16, 0xFC00, false, false, 0xFC00),
+            (Scalar::Float16, 0x7C01, true, false, 0x7C01),
+            (Scalar::Double, 0xFFF0_0000_0000_0000, false, false, 0xFFF0_0000_0000_0000),
+            (Scalar::Double, 0x8000_0000_0000_0000, false, true, 0x8000_0000_0000_0000),
+            (Scalar::Double, 0x000F_FFFF_FFFF_FFFF, false, false, 0),
+        ] {
+            assert_eq!(is_nan(scalar, bits), nan, "{bits:#x}");
+            assert_eq!(is_zero(scalar, bits), zero, "{bits:#x}");
+            assert_eq!(without_denormals(scalar, bits), flushed, "{bits:#x}");
+            assert_eq!(value(scalar, bits).is_nan(), nan, "{bits:#x}");
+        }
+        assert_eq!(without_signalling(Scalar::Float, 0xFF80_0002), 0xFFC0_0002);
+        assert_eq!(without_signalling(Scalar::Float, 0xFF80_0000), 0xFF80_0000);
+        assert_eq!([Scalar::Float16, Scalar::Float].map(nan), [0x7E00, 0x7FC0_0000]);
+        assert_eq!(nan(Scalar::Double), 0x7FF8_0000_0000_0000);
     }
 
     #[test]

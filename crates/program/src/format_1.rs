@@ -7,7 +7,7 @@
 use serde::Deserialize;
 
 use crate::case::{Case, Data, FORMAT, Origin, Tier};
-use crate::entry_point::{EntryPoint, Launch, SpirvVersion, Stage, SubgroupSize, Workgroups};
+use crate::entry_point::{EntryPoint, FloatControls, Launch, SpirvVersion, Stage, SubgroupSize, Workgroups};
 use crate::tree::Program;
 use crate::variant::Variant;
 
@@ -51,6 +51,7 @@ impl From<Launch1> for EntryPoint {
             subgroup_size: launch.subgroup_size,
             full_subgroups: launch.full_subgroups,
             spirv: launch.spirv,
+            float_controls: FloatControls::NONE,
         }
     }
 }

@@ -6,7 +6,8 @@
 //! A case is a program with its data, its launch and its convergence tier:
 //!
 //! - [`tree`]: the program: functions, statements, expressions.
-//! - [`types`]: bool, integers, floats and their vectors; [`float`]: the numbers of the floating-point types.
+//! - [`types`]: bool, integers, floats and their vectors; [`float`]: the numbers of the floating-point types;
+//!   [`float_controls`]: what a module asks of them.
 //! - [`control`]: what is asked of the compiler for a branch or a loop.
 //! - [`ops`]: operators and built-in functions on a lane's own values, and what they compute.
 //! - [`memory`]: shared arrays, atomics, barriers; [`resource`]: arrays of descriptors.
@@ -22,6 +23,7 @@ pub mod case;
 pub mod control;
 pub mod entry_point;
 pub mod float;
+pub mod float_controls;
 mod format_1;
 pub mod interface;
 pub mod json;

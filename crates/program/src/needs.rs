@@ -28,6 +28,8 @@ pub fn scalar_of(expr: &Expr) -> Option<Scalar> {
             Gives::Whole(size) | Gives::Parts(size) => {
                 Scalar::INTEGERS.into_iter().find(|scalar| scalar.size() == size && !scalar.is_signed())
             }
+            // The other one comes from the operand.
+            Gives::Float | Gives::Bits => None,
             Gives::Same | Gives::Int | Gives::Bool => None,
         },
         Expr::Cast(scalar, _) | Expr::Float(scalar, _) => Some(*scalar),

@@ -64,6 +64,8 @@ pub enum Operand {
     Bool,
     /// uint alone.
     Uint,
+    /// Unsigned integers as long as a float.
+    FloatBits,
     /// Every scalar type.
     Any,
 }
@@ -81,6 +83,7 @@ impl Operand {
             Operand::Discrete => !scalar.is_float(),
             Operand::Bool => matches!(scalar, Scalar::Bool),
             Operand::Uint => matches!(scalar, Scalar::Uint),
+            Operand::FloatBits => matches!(scalar, Scalar::Uint16 | Scalar::Uint | Scalar::Uint64),
             Operand::Any => true,
         }
     }
@@ -302,6 +305,10 @@ pub enum Gives {
     Same,
     /// int, as many as `T` has components.
     Int,
+    /// Floats of the same size, as many as `T` has components.
+    Float,
+    /// Unsigned integers of the same size, as many as `T` has components.
+    Bits,
     /// A bool of a vector.
     Bool,
     /// The integer of so many bits, with the sign of `T`, if the vector `T` is as long.
@@ -330,7 +337,7 @@ pub struct IntrinsicInfo {
     /// What it computes for bool and integers, of the operands, or their components that belong together; of [`Gives::Whole`] and
     /// [`Gives::Bool`] of the components of the operand, of [`Gives::Parts`] of the operand and the number of the part.
     bits: fn(Scalar, &[u64]) -> u64,
-    /// The same for floats.
+    /// The same for floats; [`Gives::Bits`] has the function of bits for them, too.
     floats: fn(&[f64]) -> f64,
     /// What is undefined for some integers.
     undefined: fn(Scalar, &[u64]) -> Option<Undefined>,
@@ -359,6 +366,17 @@ const REMAINDER: IntrinsicInfo = IntrinsicInfo {
     values: 2,
     takes: Operand::SignedInteger,
     undefined: |scalar, x| undefined_quotient(scalar, x[0], x[1]),
+    ..NUMBER
+};
+/// The bits of a float that these bits are made, by a change of its own.
+fn of_bits(scalar: Scalar, bits: u64, change: fn(Scalar, u64) -> u64) -> u64 {
+    float::of_size(scalar.size()).map_or(bits, |float| change(float, float::without_signalling(float, bits)))
+}
+
+const FROM_BITS: IntrinsicInfo = IntrinsicInfo {
+    takes: Operand::FloatBits,
+    gives: Gives::Float,
+    bits: |scalar, x| of_bits(scalar, x[0], |_, bits| bits),
     ..NUMBER
 };
 const BOOLS: IntrinsicInfo = IntrinsicInfo { takes: Operand::Bool, gives: Gives::Bool, ..NUMBER };
@@ -406,6 +424,8 @@ impl IntrinsicInfo {
             let like = |scalar: &Scalar| scalar.size() == size && scalar.is_signed() == ty.scalar.is_signed();
             Scalar::INTEGERS.into_iter().find(like)
         };
+        let unsigned =
+            |size: u32| Scalar::INTEGERS.into_iter().find(|scalar| scalar.size() == size && !scalar.is_signed());
         let length = ty.scalar.size() * u32::from(ty.width);
         if !self.takes.admits(ty.scalar) || self.only_scalars && ty.width > 1 {
             return None;
@@ -413,6 +433,8 @@ impl IntrinsicInfo {
         match self.gives {
             Gives::Same => Some(ty),
             Gives::Int => Some(Type { scalar: Scalar::Int, ..ty }),
+            Gives::Float => float::of_size(ty.scalar.size()).map(|scalar| Type { scalar, ..ty }),
+            Gives::Bits => unsigned(ty.scalar.size()).map(|scalar| Type { scalar, ..ty }),
             Gives::Bool if ty.width > 1 => Some(Type::BOOL),
             Gives::Whole(size) if ty.width > 1 && size == length => integer(size).map(Type::scalar),
             Gives::Parts(size) if ty.width == 1 && (2..=4).contains(&(length / size)) => {
@@ -424,7 +446,7 @@ impl IntrinsicInfo {
 
     /// True if components of the result are computed of those of the operands, one by one.
     pub const fn is_componentwise(&self) -> bool {
-        matches!(self.gives, Gives::Same | Gives::Int)
+        matches!(self.gives, Gives::Same | Gives::Int | Gives::Float | Gives::Bits)
     }
 }
 
@@ -576,10 +598,35 @@ operators! {
         Any = "Any", "any": IntrinsicInfo { bits: |_, x| u64::from(x.contains(&1)), ..BOOLS },
         /// `all(x)` of a vector of bools.
         All = "All", "all": IntrinsicInfo { bits: |_, x| u64::from(!x.contains(&0)), ..BOOLS },
+        /// The float with these bits (`OpBitcast`), a denormal made a zero of the same sign first, and a signalling NaN a quiet one: a preserved number
+        /// ([`Expr::is_preserved`](crate::tree::Expr::is_preserved)).
+        FromBits = "BitsToFloat", "bitsToFloat": IntrinsicInfo {
+            bits: |scalar, x| of_bits(scalar, x[0], float::without_denormals),
+            ..FROM_BITS
+        },
+        /// The float with these bits, which may be a denormal, but no signalling NaN. For programs that ask for DenormPreserve, too.
+        FromAllBits = "BitsToFloatOrDenormal", "bitsToFloatOrDenormal": FROM_BITS,
+        /// The bits of a preserved number (`OpBitcast`); of every NaN those of one (`OpIsNan`).
+        ToBits = "FloatToBits", "floatToBits": IntrinsicInfo {
+            takes: Operand::Float,
+            gives: Gives::Bits,
+            bits: |scalar, x| float::with_one_nan(scalar, x[0]),
+            ..NUMBER
+        },
     }
 }
 
 impl Intrinsic {
+    /// True for what makes preserved numbers of bits (docs/rules.md, rule F6).
+    pub const fn is_from_bits(self) -> bool {
+        matches!(self, Intrinsic::FromBits | Intrinsic::FromAllBits)
+    }
+
+    /// True for what only preserved numbers have: the ways from bits and to them.
+    pub const fn is_of_bits(self) -> bool {
+        self.is_from_bits() || matches!(self, Intrinsic::ToBits)
+    }
+
     /// True for the integer dot products, which a device may lack.
     pub const fn is_dot(self) -> bool {
         matches!(self, Intrinsic::Dot | Intrinsic::DotAccSat)
@@ -619,7 +666,7 @@ pub const fn binary_may_be_undefined(op: BinaryOp) -> bool {
 /// The intrinsic for one lane; `scalar` is the type of the first operand. Those that floats do not have give the operand.
 pub fn intrinsic(op: Intrinsic, scalar: Scalar, args: &[u64]) -> u64 {
     let info = op.info();
-    if !scalar.is_float() {
+    if !scalar.is_float() || info.gives == Gives::Bits {
         return (info.bits)(scalar, args);
     }
     let mut numbers = [0.0; 4];

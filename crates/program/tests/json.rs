@@ -101,8 +101,8 @@ fn messages() {
         (
             "\"spirv\": \"1.3\"",
             "\"spirv\": \"1.3\", \"speed\": 1",
-            "unknown field `speed`, expected one of `stage`, `launch`, `subgroup_size`, `full_subgroups`, `spirv` \
-             at entry_point.speed (line 10, column 27)",
+            "unknown field `speed`, expected one of `stage`, `launch`, `subgroup_size`, `full_subgroups`, `spirv`, \
+             `float_controls` at entry_point.speed (line 10, column 27)",
         ),
         (
             "\"log\": {\"site\": 1",

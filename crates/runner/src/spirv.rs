@@ -6,10 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use spirv::Capability;
-use tangle_features::{Feature, FeatureSet, TABLE};
+use spirv::{Capability, ExecutionMode};
+use tangle_features::{Feature, FeatureSet, TABLE, for_float_control};
 use tangle_files::module::instructions;
 use tangle_files::words::to_bytes;
+use tangle_program::case::FloatMode;
 
 /// What a module says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,7 +66,7 @@ pub fn inspect(words: &[u32], specialization: &[(u32, u32)]) -> Result<ModuleFac
 }
 
 /// Capabilities that every device with Vulkan 1.1 has, or that come with another one that needs a feature (Vulkan, "Vulkan Environment for
-/// SPIR-V"). Those of float controls are properties, which no device is asked for.
+/// SPIR-V"). Of float controls the execution modes say more: for which width.
 const WITHOUT_FEATURE: [Capability; 18] = [
     Capability::Matrix,
     Capability::Shader,
@@ -161,6 +162,7 @@ impl Reader<'_> {
 
     fn execution_mode(&mut self, mode: u32, operands: &[u32]) {
         self.facts.features.extend(execution_mode_needs(mode));
+        self.facts.features.extend(float_control_needs(mode, operands));
         if let (17, &[x, y, z]) = (mode, operands) {
             self.facts.local_size = Some([x, y, z]);
         }
@@ -209,6 +211,17 @@ fn capability_needs(number: u32) -> impl Iterator<Item = Feature> {
 
 fn execution_mode_needs(number: u32) -> impl Iterator<Item = Feature> {
     needing(move |spirv| spirv.execution_modes.iter().any(|&mode| mode as u32 == number))
+}
+
+/// What the modes for floats of a width need.
+fn float_control_needs(number: u32, operands: &[u32]) -> impl Iterator<Item = Feature> {
+    let mode = match ExecutionMode::from_u32(number) {
+        Some(ExecutionMode::SignedZeroInfNanPreserve) => Some(FloatMode::SignedZeroInfNanPreserve),
+        Some(ExecutionMode::DenormPreserve) => Some(FloatMode::DenormPreserve),
+        _ => None,
+    };
+    let scalar = operands.first().and_then(|&width| tangle_program::float::of_size(width));
+    mode.zip(scalar).into_iter().flat_map(|(mode, scalar)| for_float_control(mode, scalar).iter().collect::<Vec<_>>())
 }
 
 /// A literal string: its words end with a byte that is 0 (SPIR-V 1.6 §2.2.1).

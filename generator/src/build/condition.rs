@@ -42,6 +42,9 @@ impl Builder<'_> {
     }
 
     fn condition_once(&mut self) -> Cond {
+        if self.preserves() && self.draw.percent(10) {
+            return self.preserved_condition();
+        }
         let row = &CONDITIONS[self.draw.index(self.weights.rows.conditions.iter().copied())];
         (row.build)(self)
     }

@@ -1,8 +1,8 @@
 //! The entry point: how a case is launched.
 
 use tangle_program::case::{
-    Coverage, DerivativeGroup, Draw as Drawn, EntryPoint, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier,
-    Workgroups,
+    Coverage, DerivativeGroup, Draw as Drawn, EntryPoint, FloatControls, Items, Launch, SpirvVersion, Stage,
+    SubgroupSize, Tier, Workgroups,
 };
 use tangle_program::subgroup::Category;
 
@@ -53,7 +53,14 @@ pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
             Stage::Fragment => Launch::Draw(triangles(draw, config, spirv)),
             _ => Launch::Items(items(draw, config)),
         };
-        return EntryPoint { stage: config.stage, launch, subgroup_size, full_subgroups: false, spirv };
+        return EntryPoint {
+            stage: config.stage,
+            launch,
+            subgroup_size,
+            full_subgroups: false,
+            spirv,
+            float_controls: FloatControls::NONE,
+        };
     }
     let most = match subgroup_size {
         SubgroupSize::Required(size) => config.max_invocations.min(size.saturating_mul(config.max_workgroup_subgroups)),
@@ -68,7 +75,14 @@ pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
     let default_size = default_size.filter(|&size| derivative_group.is_none_or(|group| group.divides(size)));
     let (meshes, by_task) = payload(draw, config);
     let launch = Launch::Workgroups(Workgroups { size, count, default_size, derivative_group, meshes, by_task });
-    EntryPoint { stage: config.stage, launch, subgroup_size, full_subgroups, spirv }
+    EntryPoint {
+        stage: config.stage,
+        launch,
+        subgroup_size,
+        full_subgroups,
+        spirv,
+        float_controls: FloatControls::NONE,
+    }
 }
 
 /// The mesh workgroups that a workgroup of a task shader emits, and whether a task shader emits those of a mesh shader: with a payload, in about half of the

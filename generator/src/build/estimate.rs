@@ -200,8 +200,15 @@ impl Estimate<'_> {
             }
             let lanes: Vec<&[u64]> = args.iter().map(|(column, _)| &column[first..first + GUESSED_SIZE]).collect();
             let cluster = call.cluster.map_or(0, |n| n as usize).min(GUESSED_SIZE);
-            let instance =
-                Instance { size: GUESSED_SIZE, tangle, scalar, component: Component::SCALAR, cluster, args: &lanes };
+            let instance = Instance {
+                size: GUESSED_SIZE,
+                tangle,
+                scalar,
+                component: Component::SCALAR,
+                cluster,
+                preserved: false,
+                args: &lanes,
+            };
             (info.meaning)(&instance, &mut result[first..first + GUESSED_SIZE]).ok()?;
         }
         Some((result, gives.scalar))

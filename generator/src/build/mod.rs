@@ -18,6 +18,7 @@ mod hint;
 pub(crate) mod idiom;
 mod log;
 mod operation;
+mod preserved;
 mod resource;
 mod row;
 mod series;
@@ -80,10 +81,11 @@ pub(crate) fn case(bytes: &[u8], config: &Config) -> Case {
     let frequencies = if traces(config.stage) { [1, 2, 6, 10] } else { [4, 5, 6, 5] };
     let density = config.density.unwrap_or_else(|| Density::ALL[draw.index(frequencies.into_iter())]);
     draw.window(LAUNCH.0, LAUNCH.1);
-    let entry_point = entry_point::entry_point(&mut draw, config);
+    let mut entry_point = entry_point::entry_point(&mut draw, config);
     draw.window(DATA.0, DATA.1);
     let data = data::data(&mut draw, &entry_point, !config.resources.is_empty());
     let demotes = config.demote && draw.percent(70);
+    entry_point.float_controls = preserved::float_controls(&mut draw, config);
     Builder { demotes, ..Builder::new(draw, config, weights, density, entry_point, data) }.finish()
 }
 

@@ -37,6 +37,10 @@ impl Builder<'_> {
             if self.is_done() {
                 break;
             }
+            if self.preserves() && self.draw.percent(20) {
+                self.preserved_statement(out);
+                continue;
+            }
             match self.draw.below(100) {
                 0..12 => self.operation_in_series(sum, out),
                 12..20 => self.arm_in_series(sum, out),

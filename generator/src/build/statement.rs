@@ -24,6 +24,9 @@ const MANY_LOCALS: usize = 14;
 /// Of a hundred operations, those put where only some lanes evaluate them.
 const CHOSEN_OPERATIONS: u32 = 6;
 
+/// Of a hundred statements of programs that keep special numbers, those that are about these.
+const PRESERVED_STATEMENTS: u32 = 25;
+
 /// The weights of the table in a profile.
 pub(super) fn weights(profile: Profile) -> Vec<u32> {
     Row::weights(STATEMENTS, profile)
@@ -151,6 +154,9 @@ impl Builder<'_> {
         // Also where control flow has parted, and in functions.
         if self.is_fragment() && self.demotes && self.draw.percent(3) {
             return self.demote(out);
+        }
+        if self.preserves() && self.draw.percent(PRESERVED_STATEMENTS) {
+            return self.preserved_statement(out);
         }
         let weights: [u32; STATEMENTS.len()] =
             std::array::from_fn(|i| STATEMENTS[i].weight_here(self, self.weights.rows.statements[i]));

@@ -58,7 +58,7 @@ impl Machine<'_> {
                 return Number::Range(low, high);
             }
             let zero_of_any_sign = self.reasons.flip_of(taint).is_some() && decode(w, bits) == 0.0;
-            return if zero_of_any_sign { Number::Range(0.0, 0.0) } else { Number::Unknown };
+            return if zero_of_any_sign { Number::Range(-0.0, 0.0) } else { Number::Unknown };
         }
         let x = decode(w, bits);
         if x.is_nan() {
@@ -303,13 +303,16 @@ impl Machine<'_> {
             Op::Float1(op, w) => {
                 let x = self.number(w, values[0].0, values[0].1);
                 let answer = self.float1(op, w, x, values[0].0);
-                self.answer(w, answer, place)
+                let found = self.answer(w, answer, place);
+                if op == Float1::Negate { found } else { self.zero_of_any_sign(w, found, place) }
             }
             Op::Float2(op, w) | Op::Rearranged(op, w) => {
                 let (x, y) = (self.number(w, values[0].0, values[0].1), self.number(w, values[1].0, values[1].1));
                 let op = if self.is(Planted::FloatSubIsAdd) && op == Float2::Sub { Float2::Add } else { op };
                 let answer = self.float2(op, w, x, y);
-                self.answer(w, answer, place)
+                let found = self.answer(w, answer, place);
+                let is_listed = matches!(op, Float2::Add | Float2::Sub | Float2::Mul | Float2::Div);
+                if is_listed { found } else { self.zero_of_any_sign(w, found, place) }
             }
             // Some operand is no number.
             Op::Fma(w) | Op::FMix(w) => {
@@ -437,23 +440,32 @@ impl Machine<'_> {
     fn two(&mut self, op: Float2, w: u8, x: (u64, u32), y: (u64, u32), place: u32) -> (u64, u32) {
         let (x, y) = (self.number(w, x.0, x.1), self.number(w, y.0, y.1));
         let answer = self.float2(op, w, x, y);
-        self.answer(w, answer, place)
+        let found = self.answer(w, answer, place);
+        self.zero_of_any_sign(w, found, place)
+    }
+
+    /// The result of an instruction that is not among those that must respect `SignedZeroInfNanPreserve`, as those of GLSL.std.450 (Vulkan, "Precision
+    /// and Operation of SPIR-V Instructions"): the sign of a zero is open.
+    fn zero_of_any_sign(&mut self, w: u8, (bits, taint): (u64, u32), place: u32) -> (u64, u32) {
+        if taint == 0 && bits & (alu::mask(w) >> 1) == 0 {
+            return (0, self.reasons.flipped(Why::Implementation, place, 1 << (w - 1)));
+        }
+        (bits, taint)
     }
 
     fn float1(&self, op: Float1, w: u8, x: Number, bits: u64) -> Answer {
         let Number::Range(low, high) = x else {
             return match (op, x) {
                 (Float1::Negate, Number::Infinite(_)) if self.modes(w).preserve => Answer::Bits(bits ^ 1 << (w - 1)),
-                (Float1::Abs, Number::Infinite(_)) if self.modes(w).preserve => {
-                    Answer::Bits(bits & (alu::mask(w) >> 1))
-                }
                 (_, Number::Unknown) => Answer::Open(Why::Precision),
                 _ => Answer::Open(Why::Implementation),
             };
         };
         let monotone = |f: fn(f64) -> f64| Answer::Between(f(low), f(high));
         match op {
-            Float1::Negate if low == high && low == 0.0 && self.modes(w).preserve => Answer::Bits(bits ^ 1 << (w - 1)),
+            Float1::Negate if low.to_bits() == high.to_bits() && low == 0.0 && self.modes(w).preserve => {
+                Answer::Bits(bits ^ 1 << (w - 1))
+            }
             Float1::Negate => Answer::Between(-high, -low),
             Float1::Abs if low >= 0.0 => Answer::Between(low, high),
             Float1::Abs if high <= 0.0 => Answer::Between(-high, -low),

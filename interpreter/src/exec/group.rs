@@ -189,7 +189,9 @@ impl Machine<'_> {
                     // "An ordered-and-equal compare is used" for floats.
                     Scalar::Float(w) => {
                         let (x, y) = (self.number(w, x, s), self.number(w, y, t));
-                        self.compare(FloatCompare::Equal, w, x, y)
+                        // A NaN is equal to nothing; whether the only lane is compared at all is open.
+                        let nan = [x, y].contains(&Number::Nan) && members.len() > 1 && self.modes(w).preserve;
+                        if nan { Some(false) } else { self.compare(FloatCompare::Equal, w, x, y) }
                     }
                     _ if s | t != 0 => None,
                     _ => Some(x == y),
@@ -562,13 +564,19 @@ impl Machine<'_> {
             };
             return (bits, taint);
         }
-        let ends: Option<Vec<(f64, f64)>> = numbers
-            .iter()
-            .map(|number| match number {
-                Number::Range(low, high) => Some((*low, *high)),
+        // "If for any two Values one of them is a NaN, the other is chosen" (OpGroupNonUniformFMin).
+        let chooses = matches!(fold, Fold::FMin | Fold::FMax) && self.modes(w).preserve;
+        let chosen = numbers.iter().filter(|&&number| !(chooses && number == Number::Nan));
+        let infinity = |negative: bool| if negative { f64::NEG_INFINITY } else { f64::INFINITY };
+        let ends: Option<Vec<(f64, f64)>> = chosen
+            .map(|number| match *number {
+                Number::Range(low, high) => Some((low, high)),
+                Number::Infinite(negative) if chooses => Some((infinity(negative), infinity(negative))),
                 _ => None,
             })
             .collect();
+        // All of them are NaN.
+        let ends = ends.filter(|ends| !ends.is_empty());
         let Some(ends) = ends else { return (0, self.reasons.taint(Why::Implementation, place)) };
         let answer = match fold {
             Fold::FMin | Fold::FMax => {
@@ -576,10 +584,14 @@ impl Machine<'_> {
                 let low = ends.iter().map(|end| end.0).reduce(pick).unwrap_or(0.0);
                 let high = ends.iter().map(|end| end.1).reduce(pick).unwrap_or(0.0);
                 // Zeros of both signs are equal.
-                let mut zeros = ends.iter().filter(|end| **end == (0.0, 0.0)).map(|end| end.0.is_sign_negative());
+                let signs = |end: &(f64, f64)| [end.0, end.1].map(f64::is_sign_negative);
+                let mut zeros = ends.iter().filter(|end| **end == (0.0, 0.0)).flat_map(signs);
                 let first = zeros.next();
                 match low == 0.0 && high == 0.0 && zeros.any(|sign| Some(sign) != first) {
                     true => Answer::Between(-0.0, 0.0),
+                    false if low == high && low.is_infinite() => {
+                        encode(w, low).map_or(Answer::Open(Why::Precision), Answer::Bits)
+                    }
                     false => Answer::Between(low, high),
                 }
             }

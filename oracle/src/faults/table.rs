@@ -1,5 +1,6 @@
 //! The faults, a row each: what is wrong, and the hook that makes it so.
 
+use tangle_program::float;
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::resource::ResourceClass;
@@ -690,6 +691,46 @@ faults! {
             o.then_each(out, |lane, moved| o.operand(0, lane) & 0xFFFF_FFFF | moved & !0xFFFF_FFFF)
         }
         _ => None,
+    }),
+
+    // Preserved numbers.
+    /// The identity of minimum and maximum of floats is the largest finite number.
+    IdentityFinite => Hook::Operation(|o, out| match o.op() {
+        Op::Exclusive(fold @ (Fold::Min | Fold::Max)) if o.instance.preserved => {
+            o.then_first(out, fold.identity(o.scalar()) - 1)
+        }
+        _ => None,
+    }),
+    /// A NaN wins in a minimum or maximum.
+    NanWins => Hook::Operation(|o, out| {
+        let is_nan = |lane: usize| float::is_nan(o.scalar(), o.operand(0, lane));
+        let wins = o.instance.preserved && o.is_fold_of(MIN_MAX) && lanes(o.tangle()).any(is_nan);
+        if wins { o.then_each(out, |_, _| float::nan(o.scalar())) } else { None }
+    }),
+    /// `subgroupAllEqual` of floats compares all the bits: a NaN equals itself, and zeros of different signs differ.
+    NanEqual => Hook::Operation(|o, out| match o.op() {
+        Op::AllEqual if o.instance.preserved => {
+            let open = o.right(out);
+            o.of_type(integer_like(o.scalar(), Scalar::Uint), out).map(|_| open)
+        }
+        _ => None,
+    }),
+    /// Moving a zero between lanes loses its sign.
+    ZeroMoveLosesSign => Hook::Operation(|o, out| match o.instance.preserved && o.moves() {
+        true => o.then_each(out, |_, moved| if float::is_zero(o.scalar(), moved) { 0 } else { moved }),
+        false => None,
+    }),
+    /// Moving an infinity between lanes makes it the largest finite number.
+    InfinityMoveClamped => Hook::Operation(|o, out| match o.instance.preserved && o.moves() {
+        true => o.then_each(out, |_, moved| {
+            if moved & !float::sign(o.scalar()) == float::infinity(o.scalar()) { moved - 1 } else { moved }
+        }),
+        false => None,
+    }),
+    /// Minimum and maximum flush denormals.
+    DenormalFlushed => Hook::Operation(|o, out| match o.instance.preserved && o.is_fold_of(MIN_MAX) {
+        true => o.then_each(out, |_, chosen| float::without_denormals(o.scalar(), chosen)),
+        false => None,
     }),
 
     // Built-in variables and ordinary arithmetic.

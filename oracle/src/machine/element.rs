@@ -18,7 +18,10 @@ impl<R: Rules> Machine<'_, R> {
         let places = self.places(accessed, index, a);
         let column = |c: usize| {
             let mut column = vec![0; self.layout.slots];
-            places.iter().for_each(|&(slot, first)| column[slot] = of.columns[first + c][slot]);
+            places.iter().for_each(|&(slot, first)| {
+                // A choice that no lane is known to make has no value, only a taint.
+                column[slot] = of.columns.get(first + c).map_or(0, |part| part[slot]);
+            });
             Rc::new(column)
         };
         let columns: SmallVec<[_; 1]> = (0..width).map(column).collect();

@@ -46,7 +46,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             self.note_quads(op.id, op.info.reach, s, tangle);
             if op.info.tangle_dependent() {
                 // Who takes part rests on the paths of all lanes, also of those that are elsewhere.
-                from = from.resting_on(op.info.severity(op.scalar)).resting_on(self.paths_rest_on(subgroup));
+                from = from.resting_on(op.severity()).resting_on(self.paths_rest_on(subgroup));
                 from = from.resting_on(basis.unwrap_or_default());
             }
             if layout.votes_are_free && !self.observing() && op.info.category == Category::Vote {
@@ -357,7 +357,7 @@ impl Evaluated {
 
     /// True if the result is certainly defined, be it known or not.
     pub fn defined(&self, step: &Step<'_>, lane: usize) -> bool {
-        let undefined = self.undefined | if step.op.info.may_be_undefined() { self.unknown } else { 0 };
+        let undefined = self.undefined | if step.op.may_be_undefined() { self.unknown } else { 0 };
         undefined >> lane & 1 == 0
     }
 }
@@ -453,8 +453,8 @@ impl OpWork<'_> {
             {
                 let args = self.operands(first, size, c);
                 let component = Component { index: c, of: op.width };
-                let instance =
-                    Instance { size, tangle, scalar: op.scalar, component, cluster: op.cluster, args: &args };
+                let (scalar, cluster, preserved) = (op.scalar, op.cluster, op.preserved);
+                let instance = Instance { size, tangle, scalar, component, cluster, preserved, args: &args };
                 undefined |= operate(op.info, &instance, &mut out)?;
             }
             if combined {
@@ -521,7 +521,8 @@ impl OpWork<'_> {
         args[value_at] = &column;
         let scalar = Scalar::Bool;
         let component = Component::SCALAR;
-        let instance = Instance { size, tangle, scalar, component, cluster: self.op.cluster, args: &args };
+        let (cluster, preserved) = (self.op.cluster, false);
+        let instance = Instance { size, tangle, scalar, component, cluster, preserved, args: &args };
         let mut out = SmallVec::<[u64; 64]>::from_elem(0, size);
         match (info.meaning)(&instance, &mut out) {
             Ok(_) => lanes(tangle).filter(|&lane| out[lane] != 0).fold(0, |mask, lane| mask | 1 << lane),

@@ -80,7 +80,7 @@ impl<'s, 'a> Group<'s, 'a> {
     pub(super) fn operands_rest_on(&self) -> Severity {
         let of_step = |&member: &usize| self.steps[member].args.iter().map(|arg| arg.from.severity);
         let Step { op, .. } = self.step();
-        self.members.iter().flat_map(of_step).fold(op.info.severity(op.scalar), Severity::max)
+        self.members.iter().flat_map(of_step).fold(op.severity(), Severity::max)
     }
 
     pub fn step(&self) -> &'s Step<'a> {
@@ -192,7 +192,7 @@ mod tests {
 
     fn sum() -> OpNode {
         let info = SubgroupOp::Reduce(Fold::Add).info();
-        OpNode { info, id: 0, scalar: Scalar::Uint, width: 1, cluster: 0, args: Vec::new() }
+        OpNode { info, id: 0, scalar: Scalar::Uint, width: 1, cluster: 0, preserved: false, args: Vec::new() }
     }
 
     fn group<'s, 'a>(steps: &'s [Step<'a>]) -> Group<'s, 'a> {

@@ -76,7 +76,7 @@ mod tests {
 
     fn elect() -> OpNode {
         let info = SubgroupOp::Elect.info();
-        OpNode { info, id: 0, scalar: Scalar::Bool, width: 1, cluster: 0, args: Vec::new() }
+        OpNode { info, id: 0, scalar: Scalar::Bool, width: 1, cluster: 0, preserved: false, args: Vec::new() }
     }
 
     /// Rule S3: together with one is together with all that this one is together with, however often it is seen.

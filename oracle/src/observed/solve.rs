@@ -554,7 +554,7 @@ mod tests {
     use crate::value::Value;
 
     fn node(op: SubgroupOp, id: usize, scalar: Scalar) -> OpNode {
-        OpNode { info: op.info(), id, scalar, width: 1, cluster: 0, args: Vec::new() }
+        OpNode { info: op.info(), id, scalar, width: 1, cluster: 0, preserved: false, args: Vec::new() }
     }
 
     /// An execution by lanes of which each has a path of its own: operand of each, and what is seen of its result.

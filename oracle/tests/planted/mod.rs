@@ -5,7 +5,7 @@
 
 use super::common::*;
 use tangle_oracle::faults::Fault;
-use tangle_program::case::{Case, SpecConstant, Tier};
+use tangle_program::case::{Case, FloatControls, FloatMode, SpecConstant, Tier};
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
@@ -43,6 +43,7 @@ pub fn programs() -> Programs {
         nested_aggregates,
         descriptors,
         types,
+        preserved,
         built_ins_and_arithmetic,
         idioms,
         algebra,
@@ -932,6 +933,45 @@ fn types(programs: &mut Programs) {
             "A=03:[0/1092616192]",
             "A=03:[0/1092616192 2147483648/1092616192]",
         ),
+    ]);
+}
+
+/// docs/rules.md, rules F6 to F9
+fn preserved(programs: &mut Programs) {
+    use Fault as F;
+    use Intrinsic::{FromAllBits, Mix, ToBits};
+    let from = |bits: Expr| Expr::Intrinsic(FromAllBits, vec![bits]);
+    let log_of = |value: Expr| {
+        let mut case = of(0x03, value);
+        case.entry_point.float_controls = FloatControls::NONE
+            .with(FloatMode::SignedZeroInfNanPreserve, Scalar::Float)
+            .with(FloatMode::DenormPreserve, Scalar::Float);
+        case
+    };
+    let bits = |op: SubgroupOp, value: Expr| log_of(Expr::Intrinsic(ToBits, vec![Expr::subgroup(op, [from(value)])]));
+    let (one, nan, negative_zero, infinity) = (0x3F80_0000, 0x7FC0_0000, 0x8000_0000, 0x7F80_0000);
+    programs.rows.extend([
+        (
+            F::IdentityFinite,
+            bits(SubgroupOp::Exclusive(Fold::Min), uint(one)),
+            "A=03:[2139095040 1065353216]",
+            "A=03:[2139095039 1065353216]",
+        ),
+        (
+            F::NanWins,
+            bits(SubgroupOp::Reduce(Fold::Min), Expr::Intrinsic(Mix, vec![uint(one), uint(nan), odd()])),
+            "A=03:[1065353216]",
+            "A=03:[2143289344]",
+        ),
+        (F::NanEqual, log_of(number(op(SubgroupOp::AllEqual, [from(uint(nan))]))), "A=03:[0]", "A=03:[1]"),
+        (F::ZeroMoveLosesSign, bits(SubgroupOp::BroadcastFirst, uint(negative_zero)), "A=03:[2147483648]", "A=03:[0]"),
+        (
+            F::InfinityMoveClamped,
+            bits(SubgroupOp::BroadcastFirst, uint(infinity)),
+            "A=03:[2139095040]",
+            "A=03:[2139095039]",
+        ),
+        (F::DenormalFlushed, bits(SubgroupOp::Reduce(Fold::Max), uint(1)), "A=03:[1]", "A=03:[0]"),
     ]);
 }
 

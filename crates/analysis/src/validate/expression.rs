@@ -1,7 +1,8 @@
 //! The rules of expressions: types, and operands for which something would be undefined.
 
 use smallvec::SmallVec;
-use tangle_program::case::{SpirvVersion, SubgroupSize};
+use tangle_program::case::{FloatMode, SpirvVersion, SubgroupSize};
+use tangle_program::float;
 use tangle_program::memory::Shared;
 use tangle_program::needs;
 use tangle_program::ops::{self, BinaryOp, Intrinsic};
@@ -247,6 +248,9 @@ impl Checker<'_, '_> {
     pub(super) fn expr(&self, expr: &Expr, place: Enclosing) -> Checked<ExprInfo> {
         let mut known = Vec::new();
         self.below(expr, place, &mut known)?;
+        if expr.is_preserved() {
+            return invalid("is only kept as bits, by FloatToBits").at(|| tag(expr).into());
+        }
         Ok(known.pop().expect("it was just found out"))
     }
 
@@ -261,7 +265,11 @@ impl Checker<'_, '_> {
         type_from(expr, self.function, &tys)?;
         self.guard(expr, operands, place)?;
         let info = self.scope.info_from(expr, operands);
-        if info.scalar().is_float() && info.extent.is_none() {
+        if let Some(i) = expr.operands().position(|operand| operand.is_preserved() && !takes_preserved(expr, operand)) {
+            return invalid("may be a NaN, an infinity or a zero of either sign, which this does not keep")
+                .at(|| segment(expr, i));
+        }
+        if info.scalar().is_float() && info.extent.is_none() && !expr.is_preserved() {
             return invalid("may not be exact").at(|| tag(expr).into());
         }
         known.truncate(first);
@@ -302,7 +310,10 @@ impl Checker<'_, '_> {
                 // SPIR-V 1.6 §3.3.11: undefined behaviour if the integer cannot be represented.
                 defined(x, "is converted to an integer").at(|| "convert[1]".into())
             }
-            (Expr::Intrinsic(op, args), _) => intrinsic(*op, args, operands).at(|| "ext_inst[1]".into()),
+            (Expr::Intrinsic(op, args), _) => {
+                self.float_controls(*op, operands).at(|| "ext_inst[0]".into())?;
+                intrinsic(*op, args, operands).at(|| "ext_inst[1]".into())
+            }
             (Expr::Subgroup(call), _) => self.subgroup(call, operands, place).at(|| "group_non_uniform".into()),
             (Expr::Load(load), [index]) => self.load(load, index).at(|| "load".into()),
             (Expr::Resource(resource), [index]) => {
@@ -331,6 +342,23 @@ impl Checker<'_, '_> {
                 | Expr::Element(..),
                 _,
             ) => Ok(()),
+        }
+    }
+
+    /// Preserved numbers need the modes that preserve them (docs/rules.md, rules F6 and F9).
+    fn float_controls(&self, op: Intrinsic, operands: &[ExprInfo]) -> Checked {
+        let Some(scalar) = operands.first().and_then(|bits| float::of_size(bits.scalar().size())) else {
+            return Ok(());
+        };
+        let asked = self.case.entry_point.float_controls;
+        let modes: &[FloatMode] = match op {
+            Intrinsic::FromBits => &[FloatMode::SignedZeroInfNanPreserve],
+            Intrinsic::FromAllBits => &[FloatMode::SignedZeroInfNanPreserve, FloatMode::DenormPreserve],
+            _ => &[],
+        };
+        match modes.iter().find(|&&mode| !asked.has(mode, scalar)) {
+            Some(mode) => invalid(format!("needs {} of {} bits", mode.name(), scalar.size())),
+            None => Ok(()),
         }
     }
 
@@ -399,6 +427,20 @@ impl Checker<'_, '_> {
             refuse!("a quad has lanes 0 to 3");
         }
         self.literal_early(arg)
+    }
+}
+
+/// Which expressions know what they give for a preserved operand: those that give one again, comparisons (docs/rules.md, rule F6), AllEqual
+/// (rule F7), and what makes bits of it.
+fn takes_preserved(expr: &Expr, operand: &Expr) -> bool {
+    match expr {
+        Expr::Binary(op, x, y) => op.is_comparison() && x.is_preserved() && y.is_preserved(),
+        Expr::Intrinsic(Intrinsic::ToBits, _) => true,
+        Expr::Subgroup(call) if call.op == SubgroupOp::AllEqual => true,
+        Expr::Subgroup(call) => {
+            expr.is_preserved() && call.args.first().is_some_and(|value| std::ptr::eq(value, operand))
+        }
+        _ => expr.is_preserved(),
     }
 }
 
@@ -525,6 +567,9 @@ fn shift(base: &ExprInfo, amount: &ExprInfo) -> Checked {
 fn intrinsic(op: Intrinsic, args: &[Expr], operands: &[ExprInfo]) -> Checked {
     let range = |i: usize| operands[i].range;
     match op {
+        Intrinsic::ToBits if !args[0].is_preserved() => {
+            invalid("has no bits that are known: it was not made of bits").at(|| "[0]".into())
+        }
         _ if operands[0].scalar().is_float() => float_clamp(op, args),
         Intrinsic::Clamp if range(1).hi > range(2).lo => {
             invalid(format!("clamp to {} at least, but {} at most", range(1).hi, range(2).lo))

@@ -18,7 +18,8 @@
 use std::collections::HashSet;
 
 use tangle_program::case::{
-    Case, Coverage, Data, Draw, EntryPoint, FORMAT, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier, Workgroups,
+    Case, Coverage, Data, Draw, EntryPoint, FORMAT, FloatControls, FloatMode, Items, Launch, SpirvVersion, Stage,
+    SubgroupSize, Tier, Workgroups,
 };
 use tangle_program::interface::MAX_FLATS;
 use tangle_program::memory::{FILL_INDEX, MAX_SHARED_BYTES};
@@ -138,6 +139,7 @@ fn entry_point(entry_point: &EntryPoint) -> Checked {
         return invalid(format!("{} shaders need SPIR-V {}, not {spirv}", stage.name(), stage.first_spirv()))
             .at(|| "spirv".into());
     }
+    float_controls(entry_point.float_controls).at(|| "float_controls".into())?;
     if let SubgroupSize::Required(size) = entry_point.subgroup_size {
         required_size(entry_point, size).at(|| "subgroup_size".into())?;
     }
@@ -171,6 +173,15 @@ fn entry_point(entry_point: &EntryPoint) -> Checked {
     }
     payload(entry_point.stage, workgroups).at(|| "launch.workgroups".into())?;
     derivative_group(entry_point, workgroups).at(|| "launch.workgroups.derivative_group".into())
+}
+
+/// One width for each mode: glslang keeps the last one (`spirv_execution_mode` of GL_EXT_spirv_intrinsics).
+fn float_controls(asked: FloatControls) -> Checked {
+    let of = |mode| asked.iter().filter(move |&(other, _)| other == mode).count();
+    match FloatMode::ALL.into_iter().find(|&mode| of(mode) > 1) {
+        Some(mode) => invalid(format!("{} of several widths: GLSL can say one", mode.name())),
+        None => Ok(()),
+    }
 }
 
 /// Task shaders emit, and mesh shaders are emitted.

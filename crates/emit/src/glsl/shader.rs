@@ -6,6 +6,7 @@ use std::ops::Range;
 use rspirv::spirv::Op;
 use tangle_analysis::cost::{log_capacity, log_stride};
 use tangle_program::case::{Launch, SpecConstant, Tier, Workgroups, interface};
+use tangle_program::float;
 use tangle_program::memory::{FILL_INDEX, Shared, Sync};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
@@ -17,7 +18,7 @@ use tangle_program::variant::Variant;
 use super::spelling::{self, TypeName};
 use super::{body::Body, stage};
 use crate::hlsl;
-use crate::plan::{Plan, Uses, has_buffer_arrays, is_sliced};
+use crate::plan::{FLOAT_CONTROLS, Plan, Uses, has_buffer_arrays, is_sliced, mode_numbers};
 use crate::printer::{Dialect, NOTHING, Printer, member_name, put, put_line};
 
 impl<'a> Printer<'a> {
@@ -73,7 +74,8 @@ impl<'a> Printer<'a> {
         if uses.dots {
             put_line!(self, "#extension GL_EXT_integer_dot_product : require");
         }
-        if uses.instructions {
+        let controls = self.case.entry_point.float_controls;
+        if uses.instructions || !controls.is_none() {
             put_line!(self, "#extension GL_EXT_spirv_intrinsics : require");
         }
         if uses.attributes && !self.dialect.is_opengl() {
@@ -92,6 +94,15 @@ impl<'a> Printer<'a> {
             put_line!(self, "#pragma optimize(off)");
         }
         self.blank_line();
+        for (mode, scalar) in controls.iter() {
+            let [capability, number] = mode_numbers(mode);
+            put_line!(
+                self,
+                "spirv_execution_mode(extensions = [\"{FLOAT_CONTROLS}\"], capabilities = [{capability}], {number}, {}); // {}",
+                scalar.size(),
+                mode.name()
+            );
+        }
         self.local_size();
         self.constants(uses.constants);
         self.buffers(uses);
@@ -121,6 +132,9 @@ impl<'a> Printer<'a> {
     /// A function for one of the results of a built-in function that has several (GLSL 4.60 §8.8), or for an instruction that GLSL has no
     /// operator for (GL_EXT_spirv_intrinsics).
     pub(super) fn helper(&mut self, op: Intrinsic, ty: Type) {
+        if op.is_of_bits() {
+            return self.bits_helper(op, ty);
+        }
         let signed = if ty.scalar.is_signed() { 'i' } else { 'u' };
         let (name, ty) = (spelling::intrinsic(op), TypeName(ty));
         let instruction = match op {
@@ -140,6 +154,46 @@ impl<'a> Printer<'a> {
         }
         self.put(" }");
         self.end_line();
+    }
+
+    /// A function for the way from bits to floats, or back.
+    fn bits_helper(&mut self, op: Intrinsic, of: Type) {
+        let Some(result) = op.info().result(of) else { return };
+        let (from, to, scalar) = (TypeName(of), TypeName(result), result.scalar.max(of.scalar));
+        let [to_float, to_bits] = match scalar.size() {
+            16 => ["uint16BitsToFloat16", "float16BitsToUint16"],
+            32 => ["uintBitsToFloat", "floatBitsToUint"],
+            _ => ["uint64BitsToDouble", "doubleBitsToUint64"],
+        };
+        let literal = |bits: u64| if scalar.size() == 64 { format!("{bits:#X}UL") } else { format!("{bits:#X}u") };
+        let name = spelling::intrinsic(op);
+        let all = |bits: u64| format!("{}({})", if op == Intrinsic::ToBits { &to } else { &from }, literal(bits));
+        match op {
+            Intrinsic::ToBits => {
+                put_line!(
+                    self,
+                    "{to} {name}({from} x) {{ return mix({to_bits}(x), {}, isnan(x)); }}",
+                    all(float::nan(scalar))
+                );
+            }
+            _ => {
+                let [exponent, sign, magnitude, quiet, zero] =
+                    [float::infinity(scalar), float::sign(scalar), float::sign(scalar) - 1, float::quiet(scalar), 0]
+                        .map(all);
+                let compared = |name: &str, op: &str, x: String, y: &str| match of.width {
+                    1 => format!("({x}) {op} {y}"),
+                    _ => format!("{name}({x}, {y})"),
+                };
+                put!(self, "{to} {name}({from} x) {{ ");
+                if op == Intrinsic::FromBits {
+                    let is_small = compared("equal", "==", format!("x & {exponent}"), &zero);
+                    put!(self, "x = mix(x, x & {sign}, {is_small}); ");
+                }
+                let is_nan = compared("greaterThan", ">", format!("x & {magnitude}"), &exponent);
+                put!(self, "return {to_float}(mix(x, x | {quiet}, {is_nan})); }}");
+                self.end_line();
+            }
+        }
     }
 
     /// What stands before `binding` in a layout.

@@ -158,6 +158,9 @@ pub const fn intrinsic(op: Intrinsic) -> &'static str {
         Intrinsic::Mix => "mix",
         Intrinsic::Any => "any",
         Intrinsic::All => "all",
+        Intrinsic::FromBits => "FROM_BITS",
+        Intrinsic::FromAllBits => "FROM_ALL_BITS",
+        Intrinsic::ToBits => "TO_BITS",
     }
 }
 

@@ -35,6 +35,9 @@ pub(crate) fn lacks(case: &Case, dialect: Dialect) -> Vec<String> {
     if case.entry_point.workgroups().derivative_group.is_some() {
         lacking.insert(format!("derivative groups in {language}"));
     }
+    if !case.entry_point.float_controls.is_none() {
+        lacking.insert(format!("float controls in {language}"));
+    }
     lacking.extend(case.program.shared.iter().filter_map(|array| scalar_lacking(language, array.scalar)));
     for function in &case.program.functions {
         for ty in declared_types(function) {

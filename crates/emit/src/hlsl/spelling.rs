@@ -197,7 +197,10 @@ pub(crate) const fn intrinsic(op: Intrinsic) -> Option<&'static str> {
         | Intrinsic::Pack64
         | Intrinsic::Unpack8
         | Intrinsic::Unpack16
-        | Intrinsic::Unpack32 => None,
+        | Intrinsic::Unpack32
+        | Intrinsic::FromBits
+        | Intrinsic::FromAllBits
+        | Intrinsic::ToBits => None,
     }
 }
 

@@ -19,6 +19,7 @@ use tangle_program::types::{Kind, Scalar, Type};
 use tangle_program::variant::Freedom;
 
 use super::draws::Draws;
+use crate::plan::{FLOAT_CONTROLS, mode_numbers};
 
 /// The id of an instruction's result.
 pub(super) type Id = u32;
@@ -141,6 +142,12 @@ impl<'a> Module<'a> {
             }
             extensions.extend(row.spirv.extensions.iter().chain(&row.spirv.declares).copied());
         }
+        let controls = self.case.entry_point.float_controls;
+        let capabilities: BTreeSet<u32> = controls.iter().map(|(mode, _)| mode_numbers(mode)[0]).collect();
+        for capability in capabilities.into_iter().filter_map(Capability::from_u32) {
+            self.builder.capability(capability);
+            extensions.push(FLOAT_CONTROLS);
+        }
         extensions.extend(match self.case.tier {
             Tier::Plain => None,
             Tier::SubgroupUniform => Some("SPV_KHR_subgroup_uniform_control_flow"),
@@ -167,6 +174,11 @@ impl<'a> Module<'a> {
         });
         if let Some(mode) = derivative_group {
             self.builder.execution_mode(main, mode, []);
+        }
+        for (mode, scalar) in self.case.entry_point.float_controls.iter() {
+            if let Some(mode) = ExecutionMode::from_u32(mode_numbers(mode)[1]) {
+                self.builder.execution_mode(main, mode, [scalar.size()]);
+            }
         }
         match self.case.tier {
             Tier::Plain => {}

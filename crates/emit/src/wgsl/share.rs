@@ -31,6 +31,9 @@ pub fn lacks(case: &Case) -> Vec<String> {
     if case.entry_point.workgroups().derivative_group.is_some() {
         lacking.insert("derivative groups".into());
     }
+    if !case.entry_point.float_controls.is_none() {
+        lacking.insert("float controls".into());
+    }
     lacking.extend(case.program.shared.iter().filter_map(|array| scalar_lacking(array.scalar)));
     for (at, function) in case.program.functions.iter().enumerate() {
         lacking.extend(declared_types(function).flat_map(Type::scalars).filter_map(scalar_lacking));

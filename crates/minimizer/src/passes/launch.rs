@@ -1,8 +1,10 @@
 //! Launch: fewer invocations, fewer demands.
 
 use tangle_program::case::{
-    Case, Draw, EntryPoint, GroupId, InvocationId, Items, Launch, Slice, SpirvVersion, Stage, SubgroupSize, Tier,
+    Case, Draw, EntryPoint, FloatMode, GroupId, InvocationId, Items, Launch, Slice, SpirvVersion, Stage, SubgroupSize,
+    Tier,
 };
+use tangle_program::types::Scalar;
 
 use super::candidates::{Candidates, each};
 
@@ -182,6 +184,7 @@ pub fn demands(case: &Case) -> Candidates<'_> {
     edits.extend([Demand::FullSubgroups, Demand::PlainWorkgroup, Demand::DerivativeGroup]);
     edits.extend([Demand::Meshes(0), Demand::Meshes(1), Demand::ByTask]);
     edits.extend([SubgroupSize::Default, SubgroupSize::Varying].map(Demand::Size));
+    edits.extend(case.entry_point.float_controls.iter().map(|(mode, scalar)| Demand::FloatControl(mode, scalar)));
     edits.extend(SpirvVersion::ALL.map(Demand::Spirv));
     edits.extend(Tier::ALL.map(Demand::Tier));
     each(case, edits, |case, demand| match demand {
@@ -206,6 +209,9 @@ pub fn demands(case: &Case) -> Candidates<'_> {
                 workgroups.by_task = false;
             }
         }
+        Demand::FloatControl(mode, scalar) => {
+            case.entry_point.float_controls = case.entry_point.float_controls.without(mode, scalar);
+        }
         Demand::Size(size) => case.entry_point.subgroup_size = size,
         Demand::Spirv(version) => case.entry_point.spirv = version,
         Demand::Tier(tier) => case.tier = tier,
@@ -219,6 +225,7 @@ enum Demand {
     DerivativeGroup,
     Meshes(u32),
     ByTask,
+    FloatControl(FloatMode, Scalar),
     Size(SubgroupSize),
     Spirv(SpirvVersion),
     Tier(Tier),

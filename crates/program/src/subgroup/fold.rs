@@ -66,16 +66,28 @@ impl Fold {
     }
 
     fn apply_float(self, scalar: Scalar, x: u64, y: u64) -> u64 {
-        let (x, y) = (float::value(scalar, x), float::value(scalar, y));
-        let result = match self {
-            Fold::Add => x + y,
-            Fold::Mul => x * y,
-            Fold::Min => x.min(y),
-            Fold::Max => x.max(y),
+        let (a, b) = (float::value(scalar, x), float::value(scalar, y));
+        match self {
+            Fold::Add => float::bits(scalar, a + b),
+            Fold::Mul => float::bits(scalar, a * b),
+            // One of the two is chosen, with its sign, and no NaN if there is something else (docs/rules.md, rules P9 and F8).
+            Fold::Min => {
+                if b < a || a.is_nan() {
+                    y
+                } else {
+                    x
+                }
+            }
+            Fold::Max => {
+                if b > a || a.is_nan() {
+                    y
+                } else {
+                    x
+                }
+            }
             // Floats have no bitwise operations.
             Fold::And | Fold::Or | Fold::Xor => x,
-        };
-        float::bits(scalar, result)
+        }
     }
 
     /// True if a sum or product of these integers may leave their type, in whatever order it is computed.

@@ -5,6 +5,34 @@
 use super::fold::Fold;
 use super::row::{Instance, Reach, Ub, first_lanes, lanes};
 use crate::float;
+use crate::types::Scalar;
+
+/// Which operands a minimum or maximum of floats is of.
+#[derive(Clone, Copy, Default)]
+struct Operands {
+    any: bool,
+    numbers: bool,
+    zeros: [bool; 2],
+}
+
+impl Operands {
+    fn and(mut self, scalar: Scalar, value: u64) -> Operands {
+        if scalar.is_float() {
+            self.any = true;
+            self.numbers |= !float::is_nan(scalar, value);
+            let negative = value & float::sign(scalar) != 0;
+            self.zeros[usize::from(negative)] |= float::is_zero(scalar, value);
+        }
+        self
+    }
+
+    /// True if all are NaN, or the result is a zero and there are some of both signs (docs/rules.md, rule F8).
+    fn leave_open(self, fold: Fold, scalar: Scalar, result: u64) -> bool {
+        matches!(fold, Fold::Min | Fold::Max)
+            && scalar.is_float()
+            && (self.any && !self.numbers || float::is_zero(scalar, result) && self.zeros == [true; 2])
+    }
+}
 
 impl Instance<'_> {
     fn contains(&self, lane: usize) -> bool {
@@ -47,13 +75,20 @@ impl Instance<'_> {
         Ok(undefined)
     }
 
-    fn scan(&self, fold: Fold, out: &mut [u64], inclusive: bool) {
+    /// Gives the lanes whose result is undefined.
+    fn scan(&self, fold: Fold, out: &mut [u64], inclusive: bool) -> u128 {
         let mut sum = fold.identity(self.scalar);
+        let (mut before, mut undefined) = (Operands::default(), 0);
         for k in lanes(self.tangle) {
-            let next = fold.apply(self.scalar, sum, self.args[0][k]);
-            out[k] = if inclusive { next } else { sum };
-            sum = next;
+            let value = self.args[0][k];
+            let next = fold.apply(self.scalar, sum, value);
+            let after = before.and(self.scalar, value);
+            let (result, of) = if inclusive { (next, after) } else { (sum, before) };
+            out[k] = result;
+            undefined |= u128::from(of.leave_open(fold, self.scalar, result)) << k;
+            (sum, before) = (next, after);
         }
+        undefined
     }
 
     /// A function of a lane's own mask. The texts differ on which bits count: all below the subgroup size (GLSL issue 48,
@@ -117,8 +152,16 @@ pub(super) fn any(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
 }
 
 pub(super) fn all_equal(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
-    let first = i.args[0][i.tangle.trailing_zeros() as usize];
-    i.everyone(out, u64::from(lanes(i.tangle).all(|k| i.args[0][k] == first)))
+    let value = |k: usize| i.args[0][k];
+    let first = i.tangle.trailing_zeros() as usize;
+    if !i.scalar.is_float() {
+        return i.everyone(out, u64::from(lanes(i.tangle).all(|k| value(k) == value(first))));
+    }
+    // An ordered compare: zeros are equal, a NaN is equal to nothing. Whether the only lane is compared with itself is open (rule F7).
+    let number = |k: usize| float::value(i.scalar, value(k));
+    i.everyone(out, u64::from(lanes(i.tangle).all(|k| number(k) == number(first))))?;
+    let alone = i.tangle.is_power_of_two() && float::is_nan(i.scalar, value(first));
+    Ok(if alone { i.tangle } else { 0 })
 }
 
 pub(super) fn broadcast(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
@@ -309,18 +352,20 @@ const fn fold_of(number: usize) -> Fold {
 
 pub(super) fn reduce<const F: usize>(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
     let first = fold_of(F).identity(i.scalar);
-    i.everyone(out, lanes(i.tangle).fold(first, |sum, k| fold_of(F).apply(i.scalar, sum, i.args[0][k])))
+    let result = lanes(i.tangle).fold(first, |sum, k| fold_of(F).apply(i.scalar, sum, i.args[0][k]));
+    i.everyone(out, result)?;
+    let operands = lanes(i.tangle).fold(Operands::default(), |all, k| all.and(i.scalar, i.args[0][k]));
+    Ok(if operands.leave_open(fold_of(F), i.scalar, result) { i.tangle } else { 0 })
 }
 
 pub(super) fn inclusive<const F: usize>(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
-    i.scan(fold_of(F), out, true);
-    Ok(0)
+    Ok(i.scan(fold_of(F), out, true))
 }
 
 pub(super) fn exclusive<const F: usize>(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
-    i.scan(fold_of(F), out, false);
+    let undefined = i.scan(fold_of(F), out, false);
     let first = 1 << i.tangle.trailing_zeros();
-    Ok(if fold_of(F).starts_infinite(i.scalar) { first } else { 0 })
+    Ok(undefined | if fold_of(F).starts_infinite(i.scalar) && !i.preserved { first } else { 0 })
 }
 
 /// "A cluster as used by a clustered operation is defined such that for all invocations within the cluster, their
@@ -328,23 +373,24 @@ pub(super) fn exclusive<const F: usize>(i: &Instance<'_>, out: &mut [u64]) -> Re
 /// (GL_KHR_shader_subgroup) So it goes by lane numbers, also where some of them do not exist.
 pub(super) fn clustered<const F: usize>(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
     let n = i.clusters()?;
+    let mut undefined = 0;
     for first in (0..i.size).step_by(n) {
         let tangle = i.tangle & first_lanes(n) << first;
         if tangle != 0 {
-            reduce::<F>(&Instance { tangle, ..*i }, out)?;
+            undefined |= reduce::<F>(&Instance { tangle, ..*i }, out)?;
         }
     }
-    Ok(0)
+    Ok(undefined)
 }
 
 pub(super) fn partitioned<const F: usize>(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
-    i.subsets(1)?.try_fold(0, |_, tangle| reduce::<F>(&Instance { tangle, ..*i }, out))
+    i.subsets(1)?.try_fold(0, |all, tangle| Ok(all | reduce::<F>(&Instance { tangle, ..*i }, out)?))
 }
 
 pub(super) fn partitioned_inclusive<const F: usize>(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
-    i.subsets(1)?.try_fold(0, |_, tangle| inclusive::<F>(&Instance { tangle, ..*i }, out))
+    i.subsets(1)?.try_fold(0, |all, tangle| Ok(all | inclusive::<F>(&Instance { tangle, ..*i }, out)?))
 }
 
 pub(super) fn partitioned_exclusive<const F: usize>(i: &Instance<'_>, out: &mut [u64]) -> Result<u128, Ub> {
-    i.subsets(1)?.try_fold(0, |_, tangle| exclusive::<F>(&Instance { tangle, ..*i }, out))
+    i.subsets(1)?.try_fold(0, |all, tangle| Ok(all | exclusive::<F>(&Instance { tangle, ..*i }, out)?))
 }

@@ -234,6 +234,9 @@ pub struct Instance<'a> {
     pub component: Component,
     /// Cluster size; 0 if the operation has none.
     pub cluster: usize,
+    /// True if the generic operand is a preserved number ([`Expr::is_preserved`](crate::tree::Expr::is_preserved)): an infinity of the operation
+    /// itself is then one.
+    pub preserved: bool,
     /// Operand columns of `size` lanes each, in order: a [`Param::Mask`] takes four. A vector operand is given one component at a
     /// time; what is not of its type (the bool of `subgroupAllEqual`, the mask of `subgroupPartitionNV`) the caller combines with *and*.
     pub args: &'a [&'a [u64]],

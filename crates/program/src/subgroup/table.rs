@@ -79,6 +79,16 @@ impl OpInfo {
         !matches!(self.reach, Reach::Own)
     }
 
+    /// True for what keeps preserved numbers as they are (docs/rules.md, rules F6 and F8): what moves them, minimum and maximum.
+    pub fn preserves(&self) -> bool {
+        self.gives == Gives::Same
+            && self.category != Category::Derivative
+            && match self.op.fold() {
+                None => self.spread == Spread::Moves,
+                Some(fold) => matches!(fold, Fold::Min | Fold::Max),
+            }
+    }
+
     /// True if some operands or some `T` give an undefined result.
     pub const fn may_be_undefined(&self) -> bool {
         !matches!(self.defined, Defined::Always)
@@ -788,8 +798,14 @@ impl SubgroupOp {
         }
     }
 
-    /// True if the first lane of every tangle gets an infinity. Devices may assume that there is none (no case asks for
-    /// SignedZeroInfNanPreserve, docs/rules.md, rule F5): that result is undefined.
+    /// True if a preserved operand may leave the result open: minimum and maximum of NaN, or of zeros of both signs, and whether a NaN alone is equal
+    /// (docs/rules.md, rules F7 and F8).
+    pub const fn may_leave_open(self) -> bool {
+        matches!(self, SubgroupOp::AllEqual) || matches!(self.fold(), Some(Fold::Min | Fold::Max))
+    }
+
+    /// True if the first lane of every tangle gets an infinity. Devices may assume that there is none where nobody asks for
+    /// SignedZeroInfNanPreserve (docs/rules.md, rule F5): that result is undefined, unless the operand is a preserved number (rule F8).
     pub const fn starts_infinite(self, scalar: Scalar) -> bool {
         matches!(self, SubgroupOp::Exclusive(fold) if fold.starts_infinite(scalar))
     }

@@ -24,7 +24,7 @@ fn every_operation_finds_its_row() {
     );
 }
 
-/// One row a line: operation, type (`/n`: clusters of n), lanes of the tangle in hexadecimal; the first operand of lanes 0 to 7; the second; what
+/// One row a line: operation, type (`*`: the operand is preserved; `/n`: clusters of n), lanes of the tangle in hexadecimal; the first operand of lanes 0 to 7; the second; what
 /// lanes 0 to 7 get. One number stands for eight equal ones. `.` is a lane outside the tangle, `?` an undefined result, `UB` undefined behaviour.
 const EXPECTED: &str = "
     subgroupElect bool F0 | 0 | 0 | . . . . 1 0 0 0
@@ -51,7 +51,15 @@ const EXPECTED: &str = "
     subgroupAllEqual int FF | 7 7 7 7 7 7 7 -7 | 0 | 0
     subgroupAllEqual float FF | 1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5 | 0 | 1
     subgroupAllEqual float FF | 1.5 1.5 1.5 1.5 2.5 1.5 1.5 1.5 | 0 | 0
+    subgroupAllEqual float* FF | 0 -0 0 0 0 0 0 -0 | 0 | 1
+    subgroupAllEqual float* FF | inf inf inf inf inf inf inf inf | 0 | 1
+    subgroupAllEqual float* FF | inf -inf inf inf inf inf inf inf | 0 | 0
+    subgroupAllEqual float* FF | NaN NaN NaN NaN NaN NaN NaN NaN | 0 | 0
+    subgroupAllEqual float* 60 | 1 1 1 1 1 1 NaN 1 | 0 | . . . . . 0 0 .
+    subgroupAllEqual float* 40 | 1 1 1 1 1 1 NaN 1 | 0 | . . . . . . ? .
+    subgroupAllEqual float16_t* 20 | 1 1 1 1 1 -0 NaN 1 | 0 | . . . . . 1 . .
     subgroupAllEqual uint64_t FF | 4294967296 0 0 0 0 0 0 0 | 0 | 0
+    subgroupBroadcast float* 0E | 1 2 -0 4 5 6 7 8 | 2 | . -0 -0 -0 . . . .
     subgroupBroadcast uint 0E | 1 2 3 4 5 6 7 8 | 2 | . 3 3 3 . . . .
     subgroupBroadcast uint FF | 1 2 3 4 5 6 7 8 | 0 | 1
     subgroupBroadcast uint F0 | 1 2 3 4 5 6 7 8 | 2 | . . . . ? ? ? ?
@@ -171,6 +179,21 @@ const EXPECTED: &str = "
     subgroupExclusiveMax float 0E | 9 1.5 -2 0 0 0 0 0 | 0 | . ? 1.5 1.5 . . . .
     subgroupExclusiveMin float16_t 03 | 9 1.5 0 0 0 0 0 0 | 0 | ? 9 . . . . . .
     subgroupExclusiveMax double 03 | 9 1.5 0 0 0 0 0 0 | 0 | ? 9 . . . . . .
+    subgroupExclusiveMin float* 0E | 9 1.5 -2 0 0 0 0 0 | 0 | . inf 1.5 -2 . . . .
+    subgroupExclusiveMax float16_t* 0E | 9 1.5 -2 0 0 0 0 0 | 0 | . -inf 1.5 1.5 . . . .
+    subgroupExclusiveMin double* 01 | NaN 0 0 0 0 0 0 0 | 0 | inf . . . . . . .
+    subgroupExclusiveMin float* 0F | NaN NaN 3 0 0 0 0 0 | 0 | inf ? ? 3 . . . .
+    subgroupExclusiveMax float* 1F | 0 -0 -3 -1 0 0 0 0 | 0 | -inf 0 ? ? ? . . .
+    subgroupExclusiveMin float* 1F | 0 -0 -3 -1 0 0 0 0 | 0 | inf 0 ? -3 -3 . . .
+    subgroupInclusiveMin float* 1F | NaN inf -0 -0 0 0 0 0 | 0 | ? inf -0 -0 ? . . .
+    subgroupInclusiveMax float* 1F | NaN -inf -0 -0 0 0 0 0 | 0 | ? -inf -0 -0 ? . . .
+    subgroupMin float* FF | 3 NaN 1 NaN inf 2 NaN 5 | 0 | 1
+    subgroupMax float* FF | 3 NaN 1 NaN inf 2 NaN 5 | 0 | inf
+    subgroupMin float* 3F | NaN NaN NaN NaN NaN NaN 1 2 | 0 | ? ? ? ? ? ? . .
+    subgroupMin float* 0F | -0 1 -0 NaN 0 0 0 0 | 0 | -0 -0 -0 -0 . . . .
+    subgroupMin double* 1F | -0 1 -0 NaN 0 0 0 0 | 0 | ? ? ? ? ? . . .
+    subgroupMax float* 1F | -0 -1 -0 NaN -inf 0 0 0 | 0 | -0 -0 -0 -0 -0 . . .
+    subgroupClusteredMax float*/2 FF | NaN NaN -0 0 -inf NaN -0 -2 | 0 | ? ? ? ? -inf -inf -0 -0
     subgroupExclusiveAdd float 0E | 9 1.5 -2 0 0 0 0 0 | 0 | . 0 1.5 -0.5 . . . .
     subgroupExclusiveMul float 0E | 9 1.5 -2 0 0 0 0 0 | 0 | . 1 1.5 -3 . . . .
     subgroupClusteredAdd uint/4 FE | 1 2 3 4 5 6 7 8 | 0 | . 9 9 9 26 26 26 26
@@ -190,7 +213,9 @@ const EXPECTED: &str = "
 /// The bits of a number of a type, as the table writes it.
 fn number(scalar: Scalar, text: &str) -> u64 {
     if scalar.is_float() {
-        return float::bits(scalar, text.parse().unwrap_or_else(|_| panic!("'{text}' is no number")));
+        let number: f64 = text.parse().unwrap_or_else(|_| panic!("'{text}' is no number"));
+        let sign = if number == 0.0 && number.is_sign_negative() { float::sign(scalar) } else { 0 };
+        return float::bits(scalar, number) | sign;
     }
     let value: i128 = text.parse().unwrap_or_else(|_| panic!("'{text}' is no number"));
     value as u64 & scalar.bits()
@@ -210,6 +235,7 @@ fn every_operation_gives_what_the_texts_say() {
         let [operation, first, second, want] = line.split('|').collect::<Vec<_>>()[..] else { panic!("{line}") };
         let [name, ty, tangle] = operation.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line}") };
         let (ty, cluster) = ty.split_once('/').unwrap_or((ty, "0"));
+        let (ty, preserved) = ty.strip_suffix('*').map_or((ty, false), |ty| (ty, true));
         let info = TABLE.iter().find(|info| info.name == name).unwrap_or_else(|| panic!("{line}"));
         let scalar =
             Scalar::ALL.into_iter().find(|scalar| scalar.info().format_1 == ty).unwrap_or_else(|| panic!("{line}"));
@@ -222,6 +248,7 @@ fn every_operation_gives_what_the_texts_say() {
             scalar,
             component: Component::SCALAR,
             cluster: cluster.parse().unwrap_or_else(|_| panic!("{line}")),
+            preserved,
             args: &[&first, &second],
         };
         let mut out = [0x5A; 8];
@@ -264,7 +291,7 @@ fn operations_that_give_all_lanes_the_same() {
         for tangle in 1..256 {
             let (scalar, component) = (Scalar::Uint, Component::SCALAR);
             let mut out = [0; 32];
-            let instance = Instance { size: 8, tangle, scalar, component, cluster: 0, args: &args };
+            let instance = Instance { size: 8, tangle, scalar, component, cluster: 0, preserved: false, args: &args };
             let undefined = (info.meaning)(&instance, &mut out).expect("the operands are uniform");
             let mut results = lanes(tangle & !undefined).map(|lane| out[lane]);
             let one = results.next();
@@ -281,8 +308,15 @@ fn of_mask(op: SubgroupOp, tangle: u128, mask: u64, index: u64) -> (Result<u128,
     let (x, zero, index) = ([mask; 8], [0; 8], [index; 8]);
     let mut out = [X; 8];
     let args: [&[u64]; 5] = [&x, &zero, &zero, &zero, &index];
-    let instance =
-        Instance { size: 8, tangle, scalar: Scalar::Bool, component: Component::SCALAR, cluster: 0, args: &args };
+    let instance = Instance {
+        size: 8,
+        tangle,
+        scalar: Scalar::Bool,
+        component: Component::SCALAR,
+        cluster: 0,
+        preserved: false,
+        args: &args,
+    };
     ((op.info().meaning)(&instance, &mut out), out)
 }
 
@@ -324,13 +358,21 @@ fn operands_that_must_be_uniform() {
                 scalar: Scalar::Uint,
                 component: Component::SCALAR,
                 cluster: 0,
+                preserved: false,
                 args: &[&value, &differs],
             };
             assert_eq!((op.info().meaning)(&instance, &mut out).is_ok(), is_ok, "{}", op.info().name);
         }
         let args: [&[u64]; 4] = [&value, &value, &differs, &value];
-        let instance =
-            Instance { size: 8, tangle, scalar: Scalar::Bool, component: Component::SCALAR, cluster: 0, args: &args };
+        let instance = Instance {
+            size: 8,
+            tangle,
+            scalar: Scalar::Bool,
+            component: Component::SCALAR,
+            cluster: 0,
+            preserved: false,
+            args: &args,
+        };
         assert_eq!((SubgroupOp::InverseBallot.info().meaning)(&instance, &mut out).is_ok(), is_ok);
     }
     let instance = Instance {
@@ -339,6 +381,7 @@ fn operands_that_must_be_uniform() {
         scalar: Scalar::Uint,
         component: Component::SCALAR,
         cluster: 16,
+        preserved: false,
         args: &[&value],
     };
     assert!((SubgroupOp::Clustered(Fold::Add).info().meaning)(&instance, &mut out).is_err());
@@ -354,6 +397,7 @@ fn ballots_and_votes() {
         scalar: Scalar::Bool,
         component: Component::SCALAR,
         cluster: 0,
+        preserved: false,
         args: &[&predicate],
     };
     let mut run = |op: SubgroupOp| {
@@ -377,6 +421,7 @@ fn partitions() {
         scalar: Scalar::Uint,
         component: Component::SCALAR,
         cluster: 0,
+        preserved: false,
         args: &[&values],
     };
     assert_eq!((SubgroupOp::Partition.info().meaning)(&instance, &mut out), Ok(0));
@@ -388,8 +433,15 @@ fn partitions() {
     let run = |op: SubgroupOp, tangle, masks: &[u64; 8]| {
         let mut out = [X; 8];
         let args: [&[u64]; 5] = [&numbers, masks, &zero, &zero, &zero];
-        let instance =
-            Instance { size: 8, tangle, scalar: Scalar::Uint, component: Component::SCALAR, cluster: 0, args: &args };
+        let instance = Instance {
+            size: 8,
+            tangle,
+            scalar: Scalar::Uint,
+            component: Component::SCALAR,
+            cluster: 0,
+            preserved: false,
+            args: &args,
+        };
         (op.info().meaning)(&instance, &mut out).map(|_| out)
     };
     let add = Fold::Add;

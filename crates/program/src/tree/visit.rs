@@ -2,6 +2,7 @@
 
 use super::{Arg, Arm, Atomic, Block, Discard, Expr, LoopKind, Stmt, VarId};
 use crate::memory::ArrayId;
+use crate::ops::Intrinsic;
 
 impl Expr {
     /// The direct operands, in order of evaluation.
@@ -57,6 +58,21 @@ impl Expr {
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         visit(self);
         self.operands().for_each(|operand| operand.walk(visit));
+    }
+
+    /// True for a float of which every bit is known but the sign and payload of a NaN: a *preserved* number. It is made of bits
+    /// ([`Intrinsic::FromBits`]), and only chosen and moved, and of several a minimum or maximum
+    /// is found (docs/rules.md, rules F6 and F8). Variables hold none: they keep its bits.
+    pub fn is_preserved(&self) -> bool {
+        match self {
+            Expr::Intrinsic(op, _) if op.is_from_bits() => true,
+            Expr::Intrinsic(Intrinsic::Mix, args) => args.iter().take(2).all(Expr::is_preserved),
+            Expr::Select(_, x, y) => x.is_preserved() && y.is_preserved(),
+            Expr::Vector(ty, args) => ty.is_single() && args.iter().all(Expr::is_preserved),
+            Expr::Component(x, _) => x.is_preserved(),
+            Expr::Subgroup(call) => call.op.info().preserves() && call.args.first().is_some_and(Expr::is_preserved),
+            _ => false,
+        }
     }
 
     /// True if something holds for this expression or for one below it.

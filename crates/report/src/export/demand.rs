@@ -43,6 +43,9 @@ pub(super) fn nameless(row: &FeatureRow, aside: &str) -> Option<String> {
             let other = row.implied_by.iter().find_map(|feature| feature.row().extension())?;
             Some(format!("It asks for the extension {name}; a device may have {other} instead, which does as well."))
         }
+        (Vulkan::FloatControl(_), _) => {
+            Some(format!("It has no name for the property {name}, which it does not ask for."))
+        }
         (_, None) => Some(format!("It has no name for the feature {name} and leaves it switched off.")),
         (_, Some(extension)) => Some(format!(
             "It has no name for the feature {name}. The script enables the extension {extension} and leaves the feature switched off, \

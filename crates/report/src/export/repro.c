@@ -385,6 +385,17 @@ static int missing(const struct device *device)
     if (!limits->standardSampleLocations || (limits->framebufferNoAttachmentsSampleCounts & SAMPLES) == 0)
         count += lacks(name, "so many samples at the standard locations");
 #endif
+#ifdef FLOAT_CONTROLS
+    if (device->version >= VK_MAKE_VERSION(1, 2, 0) || has_extension(device, "VK_KHR_shader_float_controls")) {
+        /* VkPhysicalDeviceFloatControlsProperties: two enumerations, and then booleans. */
+        struct feature_block controls = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES_KHR, NULL, {0}};
+        VkPhysicalDeviceProperties2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &controls, {0}};
+        vkGetPhysicalDeviceProperties2(device->physical, &all);
+        for (uint32_t i = 0; i < 32; i++)
+            if ((FLOAT_CONTROLS >> i & 1u) != 0 && !controls.member[i])
+                count += lacks(name, "what the module asks of floats");
+    }
+#endif
     struct feature_block blocks[MAX_FEATURES];
     vkGetPhysicalDeviceFeatures2(device->physical, chain_features(device, blocks, 0));
     for (const struct feature *feature = features; feature->name != NULL; feature++) {

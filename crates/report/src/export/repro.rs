@@ -262,6 +262,7 @@ fn features(needs: &Needs) -> String {
         for row in std::iter::once(needed).chain(needed.implied_by.iter().map(|feature| feature.row())) {
             let (structure, index, core_since) = match row.vulkan {
                 Vulkan::Member(Member { structure, index, origin }) => (structure, index, origin.core_since),
+                Vulkan::FloatControl(_) => (0, 0, Some(2)),
                 Vulkan::Extension(_) | Vulkan::Operation(_) | Vulkan::Stage(_) => (0, 0, None),
             };
             let core = core_since.map_or("0".into(), |minor| format!("VK_MAKE_VERSION(1, {minor}, 0)"));
@@ -270,6 +271,15 @@ fn features(needs: &Needs) -> String {
         }
     }
     text.push_str("    {NULL, 0, 0, NULL, 0},\n};\n");
+    let controls = demands(needs).fold(0_u32, |members, row| match row.vulkan {
+        Vulkan::FloatControl(member) => members | 1 << member,
+        _ => members,
+    });
+    if controls != 0 {
+        let _ =
+            writeln!(text, "\n/* The members of VkPhysicalDeviceFloatControlsProperties that it needs, as bits. */");
+        let _ = writeln!(text, "#define FLOAT_CONTROLS {controls:#x}u");
+    }
     text
 }
 

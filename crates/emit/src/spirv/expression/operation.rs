@@ -6,6 +6,7 @@ use rspirv::dr::Operand;
 use rspirv::grammar::INSTRUCTION_TABLE;
 use rspirv::spirv::{GroupOperation, Op, PackedVectorFormat, Scope};
 use rustc_hash::FxHashMap;
+use tangle_program::float;
 use tangle_program::ops::Intrinsic;
 use tangle_program::subgroup::{Fold, OpInfo, Param};
 use tangle_program::tree::{Expr, SubgroupCall};
@@ -13,6 +14,7 @@ use tangle_program::types::{Scalar, Shape, Type};
 
 use super::Value;
 use crate::spirv::body::Body;
+use crate::spirv::module::Id;
 
 /// The instruction of a subgroup operation, for a generic operand of this type.
 fn instruction(info: &OpInfo, scalar: Scalar) -> Op {
@@ -80,6 +82,9 @@ impl Body<'_, '_> {
             | Intrinsic::Unpack8
             | Intrinsic::Unpack16
             | Intrinsic::Unpack32 => return (self.op(Op::Bitcast, result, operands.collect()), result),
+            Intrinsic::FromBits | Intrinsic::FromAllBits | Intrinsic::ToBits => {
+                return (self.bits(op, values.first().map_or(0, |&(id, _)| id), ty, result), result);
+            }
             Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow => {
                 let op = match op {
                     Intrinsic::AddCarry => Op::IAddCarry,
@@ -115,6 +120,40 @@ impl Body<'_, '_> {
         let set = [Operand::IdRef(self.module.glsl()), Operand::LiteralExtInstInteger(number)];
         let operands = set.into_iter().chain(operands).collect();
         (self.op(Op::ExtInst, result, operands), result)
+    }
+
+    /// A constant with these bits in every component.
+    fn bits_in_all(&mut self, ty: Type, bits: u64) -> Id {
+        let scalar = self.module.bits(ty.scalar, bits);
+        self.splat(scalar, ty)
+    }
+
+    /// The way from bits to floats, or back.
+    fn bits(&mut self, op: Intrinsic, x: Id, of: Type, result: Type) -> Id {
+        let bools = Type { scalar: Scalar::Bool, ..of };
+        if op == Intrinsic::ToBits {
+            let bits = self.op(Op::Bitcast, result, vec![Operand::IdRef(x)]);
+            let is_nan = self.op(Op::IsNan, bools, vec![Operand::IdRef(x)]);
+            let nan = self.bits_in_all(result, float::nan(of.scalar));
+            return self.op(Op::Select, result, [is_nan, nan, bits].map(Operand::IdRef).to_vec());
+        }
+        let mut bits = x;
+        if op == Intrinsic::FromBits {
+            let [exponent, sign, zero] =
+                [float::infinity(result.scalar), float::sign(result.scalar), 0].map(|bits| self.bits_in_all(of, bits));
+            let exponent = self.op(Op::BitwiseAnd, of, [x, exponent].map(Operand::IdRef).to_vec());
+            let is_small = self.op(Op::IEqual, bools, [exponent, zero].map(Operand::IdRef).to_vec());
+            let sign = self.op(Op::BitwiseAnd, of, [x, sign].map(Operand::IdRef).to_vec());
+            bits = self.op(Op::Select, of, [is_small, sign, x].map(Operand::IdRef).to_vec());
+        }
+        let (exponent, sign) = (float::infinity(result.scalar), float::sign(result.scalar));
+        let [exponent, magnitude, quiet] =
+            [exponent, sign - 1, float::quiet(result.scalar)].map(|bits| self.bits_in_all(of, bits));
+        let magnitude = self.op(Op::BitwiseAnd, of, [bits, magnitude].map(Operand::IdRef).to_vec());
+        let is_nan = self.op(Op::UGreaterThan, bools, [magnitude, exponent].map(Operand::IdRef).to_vec());
+        let quieted = self.op(Op::BitwiseOr, of, [bits, quiet].map(Operand::IdRef).to_vec());
+        let bits = self.op(Op::Select, of, [is_nan, quieted, bits].map(Operand::IdRef).to_vec());
+        self.op(Op::Bitcast, result, vec![Operand::IdRef(bits)])
     }
 
     pub(super) fn subgroup(&mut self, call: &SubgroupCall) -> Value {

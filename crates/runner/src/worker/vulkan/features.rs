@@ -53,6 +53,8 @@ impl Available {
                 Vulkan::Member(Member { origin, .. }) if self.has_without_extension(origin) => None,
                 Vulkan::Member(member) => member.origin.extension,
                 Vulkan::Extension(name) => Some(name),
+                Vulkan::FloatControl(_) if self.is_at_least(vk::API_VERSION_1_2) => None,
+                Vulkan::FloatControl(_) => Some(ash::khr::shader_float_controls::NAME),
                 Vulkan::Operation(_) | Vulkan::Stage(_) => None,
             };
             names.extend(name.filter(|name| self.has(name) && !names.contains(name)));
@@ -74,15 +76,45 @@ pub(super) fn query(
     let mut chain = Chain::of(available);
     // SAFETY: the chain holds only structures of versions and extensions that the device has, all alive.
     unsafe { instance.get_physical_device_features2(device, chain.link()) };
+    let float_controls = float_controls(instance, device, available);
     let in_compute = subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
     let has = |vulkan: Vulkan| match vulkan {
         Vulkan::Member(member) => chain.get(member),
         Vulkan::Operation(bit) => in_compute && subgroup.supported_operations.as_raw() & bit != 0,
         Vulkan::Stage(stage) => subgroup.supported_stages.contains(StageFlags::of(stage).shader),
         Vulkan::Extension(name) => available.has(name),
+        Vulkan::FloatControl(index) => float_controls.get(index).is_some_and(|&value| value != vk::FALSE),
     };
     let features: FeatureSet = TABLE.iter().filter(|row| has(row.vulkan)).map(|row| row.feature).collect();
     features.with_implied()
+}
+
+/// The members of `VkPhysicalDeviceFloatControlsProperties`; none where the device does not know it. What it can only promise of all widths
+/// together counts as not there, since cases ask for a width (VUID-RuntimeSpirv-denormBehaviorIndependence-06289 and -06290).
+fn float_controls(instance: &ash::Instance, device: vk::PhysicalDevice, available: &Available) -> Vec<vk::Bool32> {
+    use vk::ShaderFloatControlsIndependence as Independence;
+    if !available.is_at_least(vk::API_VERSION_1_2) && !available.has(ash::khr::shader_float_controls::NAME) {
+        return Vec::new();
+    }
+    let mut found = vk::PhysicalDeviceFloatControlsProperties::default();
+    let mut chain = vk::PhysicalDeviceProperties2::default().push_next(&mut found);
+    // SAFETY: the device knows both structures, which are alive.
+    unsafe { instance.get_physical_device_properties2(device, &mut chain) };
+    let denormals = match found.denorm_behavior_independence {
+        Independence::ALL => [1; 3],
+        Independence::TYPE_32_ONLY => [0, 1, 0],
+        _ => [0; 3],
+    };
+    vec![
+        0,
+        0,
+        found.shader_signed_zero_inf_nan_preserve_float16,
+        found.shader_signed_zero_inf_nan_preserve_float32,
+        found.shader_signed_zero_inf_nan_preserve_float64,
+        found.shader_denorm_preserve_float16 & denormals[0],
+        found.shader_denorm_preserve_float32 & denormals[1],
+        found.shader_denorm_preserve_float64 & denormals[2],
+    ]
 }
 
 /// The feature structures that a device knows, `VkPhysicalDeviceFeatures2` first.
