@@ -377,6 +377,8 @@ fn instructions_that_are_not_to_wrap() {
     for (decoration, instruction, lanes) in rows {
         let header = HEADER.replacen("OpDecorate %out", &format!("OpDecorate %r {decoration}\nOpDecorate %out"), 1);
         let header = header.replacen("%0 = OpC", "%most = OpConstant %uint 0x7FFFFFFF\n%0 = OpC", 1);
+        let extension = "OpExtension \"SPV_KHR_no_integer_wrap_decoration\"\nOpMemoryModel";
+        let header = header.replacen("OpMemoryModel", extension, 1);
         let words = assemble(&header, &format!("%r = {instruction}\nSTORE 0 %r\nOpReturn\n"), "spv1.3");
         let found = match run(&words, Tier::Maximal, None).end {
             End::Undefined(undefined) if undefined.rule == Rule::Overflow => undefined.lanes,
@@ -384,6 +386,33 @@ fn instructions_that_are_not_to_wrap() {
             other => panic!("{other:?}: {decoration} {instruction}"),
         };
         assert_eq!(found, lanes, "{decoration} {instruction}");
+    }
+}
+
+/// Vulkan, "Precision and Operation of SPIR-V Instructions": which instructions "must respect the DenormPreserve {ExecutionMode}". `%x` is a denormal.
+#[test]
+fn denormals_are_kept_by_the_instructions_that_must() {
+    let header = HEADER
+        .replacen("OpMemoryModel", "OpCapability DenormPreserve\nOpExtension \"SPV_KHR_float_controls\"\n%std = OpExtInstImport \"GLSL.std.450\"\nOpMemoryModel", 1)
+        .replacen("OpDecorate %index", "OpExecutionMode %main DenormPreserve 32\nOpDecorate %index", 1)
+        .replacen("%0 = OpC", "%float = OpTypeFloat 32\n%one = OpConstant %float 1\n%zero = OpConstant %float 0\n%0 = OpC", 1);
+    for (operation, row) in [
+        ("OpFNegate %float %x", "80000001"),
+        ("OpFAdd %float %x %zero", "1"),
+        ("OpFMul %float %x %one", "1"),
+        ("OpExtInst %float %std FAbs %x", "1"),
+        ("OpExtInst %float %std FMax %x %zero", "1"),
+        ("OpExtInst %float %std FSign %x", "3f800000"),
+        ("OpExtInst %float %std Ceil %x", "?"),
+        ("OpExtInst %float %std Fract %x", "?"),
+        ("OpExtInst %float %std Step %x %zero", "?"),
+        ("OpFDiv %float %x %one", "?"),
+    ] {
+        let body = format!(
+            "%x = OpBitcast %float %1\n%r = {operation}\n%value = OpBitcast %uint %r\nSTORE 0 %value\nOpReturn\n"
+        );
+        let words = assemble(&header, &body, "spv1.3");
+        assert_eq!(text(&run(&words, Tier::Maximal, None)), [row; 8].join(" "), "{operation}");
     }
 }
 

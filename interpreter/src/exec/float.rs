@@ -32,6 +32,19 @@ use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::outcome::Why;
 
+/// A number as an instruction may find it that need not respect `DenormPreserve`: a denormal is itself or zero.
+fn flushed(w: u8, number: Number) -> Number {
+    let (_, least, _) = format(w);
+    let tiny = power(least);
+    match number {
+        Number::Range(low, high) => Number::Range(
+            if low > 0.0 && low < tiny { -0.0 } else { low },
+            if high < 0.0 && high > -tiny { 0.0 } else { high },
+        ),
+        other => other,
+    }
+}
+
 impl Machine<'_> {
     pub(super) fn modes(&self, w: u8) -> FloatModes {
         self.float_modes[match w {
@@ -301,18 +314,27 @@ impl Machine<'_> {
         let place = inst.place;
         match inst.op {
             Op::Float1(op, w) => {
+                let keeps = matches!(op, Float1::Negate | Float1::Abs | Float1::Sign);
                 let x = self.number(w, values[0].0, values[0].1);
+                let x = if keeps { x } else { flushed(w, x) };
                 let answer = self.float1(op, w, x, values[0].0);
                 let found = self.answer(w, answer, place);
-                if op == Float1::Negate { found } else { self.zero_of_any_sign(w, found, place) }
+                let found = if op == Float1::Negate { found } else { self.zero_of_any_sign(w, found, place) };
+                if keeps { found } else { self.may_flush(w, found, place) }
             }
             Op::Float2(op, w) | Op::Rearranged(op, w) => {
                 let (x, y) = (self.number(w, values[0].0, values[0].1), self.number(w, values[1].0, values[1].1));
                 let op = if self.is(Planted::FloatSubIsAdd) && op == Float2::Sub { Float2::Add } else { op };
+                let is_sum = matches!(op, Float2::Add | Float2::Sub | Float2::Mul);
+                let keeps = is_sum || matches!(op, Float2::Min | Float2::Max | Float2::NMin | Float2::NMax);
+                let (x, y) = if keeps { (x, y) } else { (flushed(w, x), flushed(w, y)) };
                 let answer = self.float2(op, w, x, y);
                 let found = self.answer(w, answer, place);
-                let is_listed = matches!(op, Float2::Add | Float2::Sub | Float2::Mul | Float2::Div);
-                if is_listed { found } else { self.zero_of_any_sign(w, found, place) }
+                let found = match is_sum || op == Float2::Div {
+                    true => found,
+                    false => self.zero_of_any_sign(w, found, place),
+                };
+                if keeps { found } else { self.may_flush(w, found, place) }
             }
             // Some operand is no number.
             Op::Fma(w) | Op::FMix(w) => {
@@ -323,14 +345,15 @@ impl Machine<'_> {
             Op::Inherited(w) => self.inherited(w, values[0], place),
             Op::Ldexp(w, exponent) => {
                 let (power, power_taint) = values[1];
-                let number = self.number(w, values[0].0, values[0].1);
+                let number = flushed(w, self.number(w, values[0].0, values[0].1));
                 if power_taint != 0 {
                     return (0, self.reasons.taint(self.reasons.why(power_taint), place));
                 }
                 let answer = ldexp(w, number, alu::signed(power, exponent));
-                self.answer(w, answer, place)
+                let found = self.answer(w, answer, place);
+                self.may_flush(w, found, place)
             }
-            Op::Exponent(w, to) => match self.number(w, values[0].0, values[0].1) {
+            Op::Exponent(w, to) => match flushed(w, self.number(w, values[0].0, values[0].1)) {
                 Number::Range(low, high) if low == high => {
                     let exponent = if low == 0.0 { 0 } else { exponent_of(low) + 1 };
                     (i64::from(exponent) as u64 & alu::mask(to), 0)
@@ -451,6 +474,17 @@ impl Machine<'_> {
             return (0, self.reasons.flipped(Why::Implementation, place, 1 << (w - 1)));
         }
         (bits, taint)
+    }
+
+    /// The result of an instruction that is not among those that must respect `DenormPreserve` (ibid.): a denormal may be flushed.
+    fn may_flush(&mut self, w: u8, (bits, taint): (u64, u32), place: u32) -> (u64, u32) {
+        if taint != 0 {
+            return (bits, taint);
+        }
+        match flushed(w, self.number(w, bits, 0)) {
+            Number::Range(low, high) if low != high => (bits, self.reasons.interval(place, low, high)),
+            _ => (bits, 0),
+        }
     }
 
     fn float1(&self, op: Float1, w: u8, x: Number, bits: u64) -> Answer {
