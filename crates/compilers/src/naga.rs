@@ -7,7 +7,7 @@ use naga::valid::{Capabilities, ValidationFlags, Validator};
 use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Builtin, Expr, walk_block};
+use tangle_program::tree::{Builtin, Expr, Load, walk_block};
 use tangle_program::variant::Language;
 
 use crate::compiler::{Call, Compiler, Failure, Found, change_exprs};
@@ -26,21 +26,31 @@ pub(crate) const WGSL: Compiler = Compiler {
     command: |_| Some("naga shader.wgsl shader.spv".into()),
 };
 
-/// Workgroups of more than one dimension: of `subgroup_id` and `subgroup_invocation_id` it says that they are "not supported" with these. And
-/// `subgroupElect`, which it does not know.
+/// Workgroups of more than one dimension: of `subgroup_id` and `subgroup_invocation_id` it says that they are "not supported" with these.
+/// `subgroupElect`, which it does not know. And values in a storage buffer that other invocations wrote: its modules make nothing available or visible there (no
+/// `Coherent`, no operands of the Vulkan memory model; gfx-rs/wgpu, issue 9221), so that a driver owes nothing (docs/rules.md, rule Y12).
 fn lacks(case: &Case) -> Vec<String> {
     let mut lacking = Vec::new();
     if case.entry_point.stage == Stage::Compute && case.entry_point.workgroups().size[1..] != [1, 1] {
         lacking.push("workgroups of several dimensions, with naga".to_owned());
     }
-    let mut elects = false;
+    let is_of_others = |load: &Load| {
+        let array = case.program.shared.get(load.array as usize);
+        array.is_some_and(|array| !array.storage.is_workgroup() && !load.is_own(array.parts))
+    };
+    let (mut elects, mut loads) = (false, false);
     for function in &case.program.functions {
         walk_block(&function.body, &mut |stmt| {
             elects |= stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_elect(part)));
+            let is_load = |part: &Expr| matches!(part, Expr::Load(load) if is_of_others(load));
+            loads |= stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_load(part)));
         });
     }
     if elects {
         lacking.push("subgroupElect, with naga".to_owned());
+    }
+    if loads {
+        lacking.push("values of other invocations in storage buffers, with naga".to_owned());
     }
     lacking
 }
