@@ -392,10 +392,7 @@ fn instructions_that_are_not_to_wrap() {
 /// Vulkan, "Precision and Operation of SPIR-V Instructions": which instructions "must respect the DenormPreserve {ExecutionMode}". `%x` is a denormal.
 #[test]
 fn denormals_are_kept_by_the_instructions_that_must() {
-    let header = HEADER
-        .replacen("OpMemoryModel", "OpCapability DenormPreserve\nOpExtension \"SPV_KHR_float_controls\"\n%std = OpExtInstImport \"GLSL.std.450\"\nOpMemoryModel", 1)
-        .replacen("OpDecorate %index", "OpExecutionMode %main DenormPreserve 32\nOpDecorate %index", 1)
-        .replacen("%0 = OpC", "%float = OpTypeFloat 32\n%one = OpConstant %float 1\n%zero = OpConstant %float 0\n%0 = OpC", 1);
+    let header = with_float_mode("DenormPreserve");
     for (operation, row) in [
         ("OpFNegate %float %x", "80000001"),
         ("OpFAdd %float %x %zero", "1"),
@@ -413,6 +410,37 @@ fn denormals_are_kept_by_the_instructions_that_must() {
         );
         let words = assemble(&header, &body, "spv1.3");
         assert_eq!(text(&run(&words, Tier::Maximal, None)), [row; 8].join(" "), "{operation}");
+    }
+}
+
+/// The header of a module with this execution mode for floats of 32 bits.
+fn with_float_mode(mode: &str) -> String {
+    let extension = "OpExtension \"SPV_KHR_float_controls\"\n%std = OpExtInstImport \"GLSL.std.450\"\nOpMemoryModel";
+    let constants = "%float = OpTypeFloat 32\n%one = OpConstant %float 1\n%zero = OpConstant %float 0\n%0 = OpC";
+    HEADER
+        .replacen("OpMemoryModel", &format!("OpCapability {mode}\n{extension}"), 1)
+        .replacen("OpDecorate %index", &format!("OpExecutionMode %main {mode} 32\nOpDecorate %index"), 1)
+        .replacen("%0 = OpC", constants, 1)
+}
+
+/// The mode "does not change which rearrangements are valid" (Vulkan, Evaluation of Expressions). `%x` is -0.
+#[test]
+fn signs_of_zeros_are_kept_unless_a_rearrangement_changes_them() {
+    for (operation, with_no_contraction, row) in [
+        ("OpFAdd %float %x %zero", "0", "?"),
+        ("OpFMul %float %x %zero", "80000000", "?"),
+        ("OpFNegate %float %x", "0", "0"),
+    ] {
+        for (decoration, row) in [("OpDecorate %r NoContraction\n", with_no_contraction), ("", row)] {
+            let header = with_float_mode("SignedZeroInfNanPreserve");
+            let header = header.replacen("OpDecorate %out", &format!("{decoration}OpDecorate %out"), 1);
+            let body = format!(
+                "%bits = OpShiftLeftLogical %uint %1 %31\n%x = OpBitcast %float %bits\n%r = {operation}\n%value = OpBitcast %uint %r\nSTORE 0 %value\nOpReturn\n"
+            );
+            let header = header.replacen("%0 = OpC", "%31 = OpConstant %uint 31\n%0 = OpC", 1);
+            let words = assemble(&header, &body, "spv1.3");
+            assert_eq!(text(&run(&words, Tier::Maximal, None)), [row; 8].join(" "), "{operation} {decoration}");
+        }
     }
 }
 

@@ -330,7 +330,10 @@ impl Machine<'_> {
                 let (x, y) = if keeps { (x, y) } else { (flushed(w, x), flushed(w, y)) };
                 let answer = self.float2(op, w, x, y);
                 let found = self.answer(w, answer, place);
-                let found = match is_sum || op == Float2::Div {
+                // "The {ExecutionMode} does not change which rearrangements are valid" (Vulkan, Evaluation of Expressions): a zero may be left out.
+                let is_zero = |number| matches!(number, Number::Range(low, high) if low == 0.0 && high == 0.0);
+                let may_change = matches!(inst.op, Op::Rearranged(..)) && (is_zero(x) || is_zero(y));
+                let found = match (is_sum || op == Float2::Div) && !may_change {
                     true => found,
                     false => self.zero_of_any_sign(w, found, place),
                 };
