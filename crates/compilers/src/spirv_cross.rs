@@ -19,7 +19,7 @@ pub(crate) const GLSL: Compiler = Compiler {
     promise: Tier::Plain,
     least_spirv: SpirvVersion::V1_3,
     // "Invalid group operation." is what it says of partitioned operations; subgroup operations on integers of 8, 16 and 64 bits miss their
-    // extension in what it prints. The execution modes of derivative groups are lost in it without a word. GLSL has no operator for remainders
+    // extension in what it prints. The execution modes of derivative groups and of float controls are lost in it without a word. GLSL has no operator for remainders
     // of negative numbers.
     lacks_features: &[
         Feature::ComputeDerivativeGroupQuads,
@@ -35,6 +35,10 @@ pub(crate) const GLSL: Compiler = Compiler {
         Feature::ShaderFloat16,
         Feature::SharedInt64Atomics,
         Feature::BufferInt64Atomics,
+        Feature::SignedZeroInfNanPreserveFloat32,
+        Feature::SignedZeroInfNanPreserveFloat64,
+        Feature::DenormPreserveFloat32,
+        Feature::DenormPreserveFloat64,
     ],
     lacks: |case| {
         let stage = case.entry_point.stage;
