@@ -66,7 +66,7 @@ fn generated_modules_mean_what_their_programs_mean() {
     assert_eq!(results.findings, []);
     assert!(results.statuses[&Status::Pass] >= 270, "{results:?}");
     let Counts { checked, tainted, skipped, .. } = results.counts;
-    assert!(checked > 100_000 && checked > tainted + skipped, "{results:?}");
+    assert!(checked > 90_000 && checked > tainted + skipped, "{results:?}");
 }
 
 /// All freedoms, or those of the bits of the number.
@@ -83,7 +83,7 @@ fn printed_modules_mean_what_their_programs_mean() {
     assert_eq!(results.findings, []);
     assert!(results.statuses[&Status::Pass] >= 270, "{results:?}");
     let Counts { checked, tainted, skipped, .. } = results.counts;
-    assert!(checked > 100_000 && checked > tainted + skipped, "{results:?}");
+    assert!(checked > 90_000 && checked > tainted + skipped, "{results:?}");
 }
 
 /// A printer that puts what stands behind a selection into its arms merges too late: lanes are apart that have to be together.

@@ -170,9 +170,9 @@ pub struct Record {
     /// Whether a program that `skeleton` or `case` identifies gives wrong results, or the driver dies of it ([`crate::known`]).
     #[serde(default)]
     pub effect: Effect,
-    /// What `--avoid-known` steers a campaign away from; empty: what the minimal `case` is made of ([`crate::known`]).
-    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "as_text")]
-    pub avoid: Vec<Combination>,
+    /// What `--avoid-known` steers a campaign away from; if it is not there, what the minimal `case` is made of ([`crate::known`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub avoid: Option<Vec<Combination>>,
     /// Changes with which its programs pass: they identify findings that are not minimised, too ([`crate::known`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passes_without: Vec<Change>,
@@ -185,10 +185,6 @@ pub struct Record {
     /// What happened, from the beginning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Event>,
-}
-
-fn as_text<S: serde::Serializer>(all: &[Combination], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(all.iter().map(ToString::to_string))
 }
 
 /// The word among a bug's drivers for SPIRV-Tools' optimiser.

@@ -25,7 +25,7 @@
 //! only `spirv-opt`'s module of a program gives (the minimiser has tried the front end's) is not what the front end's gives. The pass: the minimiser leaves
 //! out all that are not needed. So a bug with anything beside its signature is identified by minimal programs only.
 //!
-//! Without `avoid`, it is what the minimal `case` is made of ([`Combination::of_minimal`]).
+//! Without `avoid`, it is what the minimal `case` is made of ([`Combination::of_minimal`]); with an empty one, nothing: of a bug that rests on a number, say.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ struct Entry {
     #[serde(default)]
     fixed_in: String,
     #[serde(default)]
-    avoid: Vec<Combination>,
+    avoid: Option<Vec<Combination>>,
     #[serde(default)]
     passes_without: Vec<Change>,
 }
@@ -373,13 +373,13 @@ impl Entry {
         let mut shapes: Vec<Shape> = self.skeleton.into_iter().map(of_any).collect();
         let minimal = self.case.as_deref().map(|case| read_case(file, case)).transpose()?;
         let also: Vec<Case> = self.also.iter().map(|case| read_case(file, case)).collect::<Result<_, _>>()?;
-        let mut avoid: BTreeSet<Combination> = self.avoid.into_iter().collect();
-        if avoid.is_empty() {
-            // A skeleton names operations where it is they that are broken.
-            let of_minimal =
-                |case: &Case| Combination::of_minimal(case, skeleton(case).names_operations(), self.pass.as_deref());
-            avoid.extend(minimal.iter().chain(&also).filter_map(of_minimal));
-        }
+        // A skeleton names operations where it is they that are broken.
+        let of_minimal =
+            |case: &Case| Combination::of_minimal(case, skeleton(case).names_operations(), self.pass.as_deref());
+        let avoid: BTreeSet<Combination> = match self.avoid {
+            Some(avoid) => avoid.into_iter().collect(),
+            None => minimal.iter().chain(&also).filter_map(of_minimal).collect(),
+        };
         shapes.extend(minimal.iter().chain(&also).map(Shape::of));
         let example = self.example.as_deref().map(|case| read_case(file, case)).transpose()?;
         let versions = [("first bad", self.first_bad), ("last bad", self.last_bad), ("fixed in", self.fixed_in)];

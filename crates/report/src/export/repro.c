@@ -385,7 +385,7 @@ static int missing(const struct device *device)
     if (!limits->standardSampleLocations || (limits->framebufferNoAttachmentsSampleCounts & SAMPLES) == 0)
         count += lacks(name, "so many samples at the standard locations");
 #endif
-#ifdef FLOAT_CONTROLS
+#if FLOAT_CONTROLS
     if (device->version >= VK_MAKE_VERSION(1, 2, 0) || has_extension(device, "VK_KHR_shader_float_controls")) {
         /* VkPhysicalDeviceFloatControlsProperties: two enumerations, and then booleans. */
         struct feature_block controls = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES_KHR, NULL, {0}};

@@ -40,13 +40,14 @@ pub(super) fn repro(source: &Source<'_>, needs: &Needs, expected: Option<&Expect
 }
 
 /// What the template has behind `#if`, and whether the program of a case has it.
-fn sections(case: &Case) -> [(&'static str, bool); 12] {
+fn sections(case: &Case) -> [(&'static str, bool); 13] {
     let stage = case.entry_point.stage;
     let is = |stages: &[Stage]| stages.contains(&stage);
     let arrays = !resource_classes(&case.program).is_empty();
     let several_samples = case.entry_point.draw().is_some_and(|draw| draw.samples > 1);
     [
         ("DESCRIPTOR_ARRAYS", arrays),
+        ("FLOAT_CONTROLS", !case.entry_point.float_controls.is_none()),
         ("LIMITS", arrays || several_samples || is(&[Stage::Compute])),
         ("SEVERAL_SAMPLES", several_samples),
         // Quad operations are in these if they are anywhere (Vulkan, quadOperationsInAllStages).
