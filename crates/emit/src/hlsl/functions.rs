@@ -2,6 +2,19 @@
 
 use tangle_program::subgroup::SubgroupOp as Op;
 
+/// The function of this name, which counts the bits of a mask below a lane.
+macro_rules! bits_below {
+    ($name:literal, $end:literal) => {
+        concat!(
+            "uint ",
+            $name,
+            "(uint4 mask) {\n    uint4 counts = countbits(mask & LanesBelow(",
+            $end,
+            "));\n    return counts.x + counts.y + counts.z + counts.w;\n}\n"
+        )
+    };
+}
+
 /// The text of the function; `None` of an operation that needs none.
 pub(super) const fn of_ballot(op: Op) -> Option<&'static str> {
     Some(match op {
@@ -19,30 +32,9 @@ bool BallotBitExtract(uint4 mask, uint bit) {
 }
 "
         }
-        Op::BallotBitCount => {
-            "\
-uint BallotBitCount(uint4 mask) {
-    uint4 counts = countbits(mask & LanesBelow(LaneCount));
-    return counts.x + counts.y + counts.z + counts.w;
-}
-"
-        }
-        Op::BallotInclusiveBitCount => {
-            "\
-uint BallotInclusiveBitCount(uint4 mask) {
-    uint4 counts = countbits(mask & LanesBelow(LaneIndex + 1u));
-    return counts.x + counts.y + counts.z + counts.w;
-}
-"
-        }
-        Op::BallotExclusiveBitCount => {
-            "\
-uint BallotExclusiveBitCount(uint4 mask) {
-    uint4 counts = countbits(mask & LanesBelow(LaneIndex));
-    return counts.x + counts.y + counts.z + counts.w;
-}
-"
-        }
+        Op::BallotBitCount => bits_below!("BallotBitCount", "LaneCount"),
+        Op::BallotInclusiveBitCount => bits_below!("BallotInclusiveBitCount", "LaneIndex + 1u"),
+        Op::BallotExclusiveBitCount => bits_below!("BallotExclusiveBitCount", "LaneIndex"),
         Op::BallotFindLsb => {
             "\
 uint BallotFindLSB(uint4 mask) {

@@ -2,6 +2,19 @@
 
 use tangle_program::subgroup::SubgroupOp as Op;
 
+/// The function of this name, which counts the bits of a mask below a lane.
+macro_rules! bits_below {
+    ($name:literal, $end:literal) => {
+        concat!(
+            "fn ",
+            $name,
+            "(mask: vec4<u32>) -> u32 {\n    let counts = countOneBits(mask & lanesBelow(",
+            $end,
+            "));\n    return counts.x + counts.y + counts.z + counts.w;\n}\n"
+        )
+    };
+}
+
 /// The text of the function; `None` of an operation that needs none.
 pub(super) const fn of_operation(op: Op) -> Option<&'static str> {
     Some(match op {
@@ -27,30 +40,9 @@ fn ballotBitExtract(mask: vec4<u32>, bit: u32) -> bool {
 }
 "
         }
-        Op::BallotBitCount => {
-            "\
-fn ballotBitCount(mask: vec4<u32>) -> u32 {
-    let counts = countOneBits(mask & lanesBelow(subgroup_size));
-    return counts.x + counts.y + counts.z + counts.w;
-}
-"
-        }
-        Op::BallotInclusiveBitCount => {
-            "\
-fn ballotInclusiveBitCount(mask: vec4<u32>) -> u32 {
-    let counts = countOneBits(mask & lanesBelow(lane + 1u));
-    return counts.x + counts.y + counts.z + counts.w;
-}
-"
-        }
-        Op::BallotExclusiveBitCount => {
-            "\
-fn ballotExclusiveBitCount(mask: vec4<u32>) -> u32 {
-    let counts = countOneBits(mask & lanesBelow(lane));
-    return counts.x + counts.y + counts.z + counts.w;
-}
-"
-        }
+        Op::BallotBitCount => bits_below!("ballotBitCount", "subgroup_size"),
+        Op::BallotInclusiveBitCount => bits_below!("ballotInclusiveBitCount", "lane + 1u"),
+        Op::BallotExclusiveBitCount => bits_below!("ballotExclusiveBitCount", "lane"),
         Op::BallotFindLsb => {
             "\
 fn ballotFindLSB(ballot: vec4<u32>) -> u32 {

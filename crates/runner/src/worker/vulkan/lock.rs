@@ -60,7 +60,6 @@ impl Drop for Held<'_> {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-    use std::time::Duration;
 
     use super::*;
 
@@ -75,12 +74,18 @@ mod tests {
             let held = first.hold(first_alone, || unreachable!("nobody has it"));
             let waited = Cell::new(false);
             std::thread::scope(|scope| {
-                let release = || {
-                    std::thread::sleep(Duration::from_millis(50));
+                // It is released once somebody waits, or nobody did.
+                let (release, released) = std::sync::mpsc::channel();
+                scope.spawn(move || {
+                    let _ = released.recv();
                     drop(held);
+                });
+                let must_wait = || {
+                    waited.set(true);
+                    release.send(()).expect("the other thread waits for it");
                 };
-                scope.spawn(release);
-                drop(second.hold(second_alone, || waited.set(true)));
+                drop(second.hold(second_alone, must_wait));
+                drop(release);
             });
             assert_eq!(waited.get(), waits, "{first_alone} {second_alone}");
         }
