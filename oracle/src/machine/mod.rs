@@ -435,9 +435,9 @@ impl<'a, R: Rules> Machine<'a, R> {
 
     /// Fragments among these lanes end, or become helpers.
     fn leave(&mut self, a: &Mask) {
-        for (subgroup, quads) in self.layout.subgroups.iter().zip(&mut self.quads) {
-            let of = |mask: &Mask| mask.lanes(subgroup.first, subgroup.size);
-            quads.leave(of(a) & !of(&self.helpers) & !of(&self.ended));
+        for (s, subgroup) in self.layout.subgroups.iter().enumerate() {
+            let leaving = a.lanes(subgroup.first, subgroup.size) & self.fragments(s);
+            self.quads[s].leave(leaving);
         }
     }
 
