@@ -230,6 +230,8 @@ pub(crate) enum Op {
     /// Of `a` from `b`, `c` bits; sign-extended.
     BitFieldExtract(u8, bool),
     Select,
+    /// `a` is what was selected from `b` and `c`, floats: the sign of a zero may be lost, or the zero itself.
+    SelectedZero(u8),
     Clamp(Scalar),
     Float1(Float1, u8),
     Float2(Float2, u8),

@@ -444,6 +444,33 @@ fn signs_of_zeros_are_kept_unless_a_rearrangement_changes_them() {
     }
 }
 
+/// Without the mode `x < y ? x : y` may be a minimum, and `c ? x : 0.0` a product: what is selected may be a zero of the other sign, or a NaN.
+#[test]
+fn zeros_that_are_selected_beside_other_signs_are_open() {
+    for (selected, other, row) in [
+        ("0x0p+0", "-0x0p+0", "?"),
+        ("-0x0p+0", "0x0p+0", "?"),
+        ("0x0p+0", "-0x1.8p+0", "?"),
+        ("0x0p+0", "0x1p+128", "?"),
+        ("0x0p+0", "0x1.8p+128", "?"),
+        ("0x0p+0", "0x1.8p+0", "0"),
+        ("-0x0p+0", "-0x1.8p+0", "80000000"),
+        ("0x1.8p+0", "-0x0p+0", "3fc00000"),
+    ] {
+        let body = "%c = OpIEqual %bool %0 %0\n%r = OpSelect %float %c %x %y\n%value = OpBitcast %uint %r\nSTORE 0 %value\nOpReturn\n";
+        let numbers = format!("%x = OpConstant %float {selected}\n%y = OpConstant %float {other}\n%0 = OpC");
+        let with_mode = with_float_mode("SignedZeroInfNanPreserve").replacen("%0 = OpC", &numbers, 1);
+        let without = HEADER.replacen("%0 = OpC", &format!("%float = OpTypeFloat 32\n{numbers}"), 1);
+        assert_eq!(
+            text(&run(&assemble(&without, body, "spv1.3"), Tier::Maximal, None)),
+            [row; 8].join(" "),
+            "{selected} {other}"
+        );
+        let kept = text(&run(&assemble(&with_mode, body, "spv1.3"), Tier::Maximal, None));
+        assert!(!kept.contains('?'), "{selected} {other}: {kept}");
+    }
+}
+
 /// What a loop control says of a loop's dependencies is for a compiler to rely on.
 #[test]
 fn loop_controls_that_promise_something_are_not_supported() {

@@ -37,6 +37,18 @@ impl Record {
     }
 }
 
+/// A subgroup, by the records of its fragments.
+struct Found {
+    /// Its lanes with the numbers of their invocations.
+    lanes: Vec<(u32, u32)>,
+    /// Those that are helpers.
+    helpers: u128,
+    /// Those of the helpers that should be active, and are not.
+    absent: u128,
+    /// Lanes that may be there, of which nothing is known.
+    unknown: u128,
+}
+
 /// Number and helper flag of a neighbour that reports `word`, if it is in that lane.
 fn reported(word: u32, lane: u32) -> Option<(u32, bool)> {
     (word >> 1 & 127 == lane).then_some((word >> 8, word & 1 == 1))
@@ -47,7 +59,7 @@ pub(crate) fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option
     let Some(draw) = case.entry_point.draw() else { return (None, Vec::new()) };
     let mut checker = Checker { case, draw, promise, faults: Vec::new() };
     let layout = checker.layout(words);
-    (layout.filter(|_| checker.faults.is_empty()), checker.faults)
+    (layout.filter(|_| checker.faults.iter().all(|fault| !fault.rule.is_fatal())), checker.faults)
 }
 
 struct Checker<'a> {
@@ -98,14 +110,15 @@ impl Checker<'_> {
         let mut helpers = Vec::new();
         let mut others = Vec::new();
         for (token, group) in groups {
-            let (lanes, of_helpers, unknown) = self.subgroup(&records, token, &group)?;
-            members.push(lanes);
-            helpers.push(of_helpers);
-            others.push(unknown);
+            let found = self.subgroup(&records, token, &group)?;
+            members.push(found.lanes);
+            helpers.push((found.helpers, found.absent));
+            others.push(found.unknown);
         }
         let mut layout = layout(GroupId(0), size as usize, &members, |_| (0, 0));
-        for (subgroup, lanes) in layout.subgroups.iter().zip(&helpers) {
-            layout.helpers.insert_lanes(subgroup.first, *lanes);
+        for (subgroup, (helpers, absent)) in layout.subgroups.iter().zip(&helpers) {
+            layout.helpers.insert_lanes(subgroup.first, *helpers);
+            layout.absent.insert_lanes(subgroup.first, *absent);
         }
         layout.others = others;
         Some(layout)
@@ -124,14 +137,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The lanes of a subgroup with the numbers of their invocations, those that are helpers, and those of which nothing is known.
-    #[expect(clippy::type_complexity, reason = "three results of one use")]
-    fn subgroup(
-        &mut self,
-        records: &BTreeMap<u32, Record>,
-        token: u32,
-        group: &[u32],
-    ) -> Option<(Vec<(u32, u32)>, u128, u128)> {
+    fn subgroup(&mut self, records: &BTreeMap<u32, Record>, token: u32, group: &[u32]) -> Option<Found> {
         let size = records[&group[0]].size;
         let mut by_lane = BTreeMap::<u32, (u32, bool)>::new();
         for &index in group {
@@ -178,11 +184,11 @@ impl Checker<'_> {
         if is_maximal && ballot & known != known {
             let seen = format!("the ballot is {ballot:#x}; the quads of the fragments are {known:#x}");
             self.fault(MapRule::ActiveHelpers, seen);
-            return None;
         }
+        let absent = if is_maximal { known & !ballot } else { 0 };
         let unknown = if is_maximal { ballot & !known } else { first_lanes(size as usize) & !real };
         let lanes = by_lane.iter().map(|(&lane, &(index, _))| (lane, index)).collect();
-        Some((lanes, known & !real, unknown))
+        Some(Found { lanes, helpers: known & !real, absent, unknown })
     }
 
     /// Checks what a neighbour in the quad reports of itself, and notes it if it is a helper.

@@ -203,7 +203,6 @@ impl MapRule {
                 | MapRule::EntryBallot
                 | MapRule::Coverage
                 | MapRule::Quads
-                | MapRule::ActiveHelpers
                 | MapRule::Executions
                 | MapRule::NoHelpers
         )
@@ -255,6 +254,8 @@ pub struct Layout {
     pub index: Vec<u32>,
     /// The slots of lanes that are helper invocations at entry; only in fragment shaders.
     pub helpers: Mask,
+    /// Helpers that are not active although rule H4 says that they are: nothing is said of what they take part in. None where the device keeps the rule.
+    pub(crate) absent: Mask,
     /// By subgroup: lanes that may be there and of which nothing is known ([`crate::fragment`]); none in other stages.
     pub others: Vec<u128>,
     /// `gl_SubgroupID` and `gl_NumSubgroups` as the device reports them, by slot: adopted, since they are free.
@@ -298,6 +299,7 @@ pub(crate) fn layout(
         live: Mask::empty(slots),
         index: vec![0; slots],
         helpers: Mask::empty(slots),
+        absent: Mask::empty(slots),
         others: vec![0; members.len()],
         reported: vec![(0, 0); slots],
         votes_are_free: false,

@@ -141,6 +141,35 @@ fn what_is_shown_of_helpers_is_not_judged() {
     }
 }
 
+/// A device that breaks rule H4 has its other subgroups judged: nothing is said of those whose helpers are not active.
+#[test]
+fn subgroups_beside_one_without_its_helpers_are_judged() {
+    // The quad at the left is whole; lane 3 of the one at the right, number 7, is a helper.
+    let body = |demoted: bool| {
+        let demote = when(bin(Expr::Builtin(Builtin::LocalX), BinaryOp::Eq, uint(0)), [Stmt::Discard(Discard::Demote)]);
+        if demoted { vec![demote, see(A)] } else { vec![see(A)] }
+    };
+    let case = |demoted| drawn(Tier::Maximal, [4, 2], vec![[[0, 0], [5, 0], [0, 4]]], body(demoted));
+    let judged = |case: &Case, left: u32, right: u32| {
+        let mut observation = observe(case, &LaneMap::linear(case, 4), || Spec).expect("it is well-formed");
+        for number in [2, 3, 6] {
+            observation.map[11 * number + 3] = 0x7;
+            observation.logs[number][1] = right;
+        }
+        for number in [0, 1, 4, 5] {
+            observation.logs[number].iter_mut().skip(1).for_each(|mask| *mask = left);
+        }
+        let judgement = judge(case, &observation, SizePromise { default: 4, ..PROMISE });
+        assert_eq!(judgement.map_faults[0].rule, MapRule::ActiveHelpers);
+        (matches!(judgement.verdict, Verdict::LaneMap), judgement.counts.checked)
+    };
+    assert_eq!(judged(&case(false), 0xF, 0x7), (true, 4));
+    assert_eq!(judged(&case(false), 0xF, 0xF), (true, 4));
+    assert_eq!(judged(&case(false), 0xE, 0x7).0, false, "the whole quad misses a lane");
+    // Nor of what takes place behind a demotion there.
+    assert_eq!(judged(&case(true), 0xA, 0x7), (true, 0));
+}
+
 /// Nor is it of quads of helpers alone, which a subgroup may have besides.
 #[test]
 fn quads_that_nobody_knows_of_are_not_judged() {
@@ -690,7 +719,8 @@ fn rules_of_the_map() {
         let mut words = LaneMap::linear(case, size).words(case);
         changes.iter().for_each(|&(record, at, value)| words[11 * record + at] = value);
         let (map, faults) = LaneMap::check(case, &words, SizePromise { default: size, min: 4, max: 8 });
-        assert_eq!(map.is_some(), faults.is_empty());
+        let is_usable = faults.iter().all(|fault| fault.rule == MapRule::ActiveHelpers);
+        assert_eq!(map.is_some(), is_usable);
         faults.iter().map(|fault| fault.rule).collect::<Vec<_>>()
     };
     // Two quads of fragments: numbers 0, 1, 4, 5 and 2, 3, 6, 7. In subgroups of 4, each is one.

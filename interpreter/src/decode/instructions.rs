@@ -382,9 +382,14 @@ impl Decoder<'_> {
         if x.len() != y.len() || (cond.len() != 1 && cond.len() != x.len()) || cond.is_empty() {
             return Err(invalid("OpSelect of different lengths"));
         }
+        let float = match self.types.components(ty) {
+            Some((Scalar::Float(w), _)) => Some(w),
+            _ => None,
+        };
         let cells = (0..x.len()).map(|c| {
             let cond = if cond.len() == 1 { cond[0] } else { cond[c] };
-            self.emit(Op::Select, [cond, x[c], y[c]])
+            let selected = self.emit(Op::Select, [cond, x[c], y[c]]);
+            float.map_or(selected, |w| self.emit(Op::SelectedZero(w), [selected, x[c], y[c]]))
         });
         let cells = cells.collect();
         self.define(id, ty, cells)

@@ -1,6 +1,7 @@
 //! Instructions that compute, for all lanes of a tangle at once.
 
 use super::Machine;
+use super::accuracy::Number;
 use super::reasons::POISON;
 use super::stop::Stop;
 use crate::alu::{self, Fault};
@@ -55,6 +56,7 @@ impl Machine<'_> {
             | Op::Inherited(_)
             | Op::Relax(_)
             | Op::Select
+            | Op::SelectedZero(_)
             | Op::VectorExtract
             | Op::VectorInsert
             | Op::Call(_) => true,
@@ -76,6 +78,7 @@ impl Machine<'_> {
                 }
             }
             Op::Select => self.select(inst),
+            Op::SelectedZero(w) => self.selected_zero(inst, w),
             Op::BitFieldInsert(w) => {
                 let code = self.code;
                 if let [base, insert, offset, count] = code.pool[inst.ins.range()] {
@@ -427,6 +430,42 @@ impl Machine<'_> {
             let taint = if taint != 0 && !same { self.reasons.derived(taint) } else { found };
             self.hand_on(inst.d, if cond != 0 { b } else { c }, slot);
             self.columns.set(inst.d, slot, value, taint);
+        }
+    }
+
+    /// A zero that was selected without `SignedZeroInfNanPreserve`: "the flags code:NSZ, code:NotInf, and code:NotNaN are assumed" of OpSelect, too (Vulkan,
+    /// "Precision and Operation of SPIR-V Instructions"), so that `x < y ? x : y` may be a minimum, and `c ? x : 0.0` a product with 0 or 1. Its sign is open where
+    /// the other operand has the other one, and the whole value where that is an infinity or a NaN.
+    fn selected_zero(&mut self, inst: &Inst, w: u8) {
+        self.mov(inst.d, inst.a);
+        if self.modes(w).preserve {
+            return;
+        }
+        let sign = 1 << (w - 1);
+        for at in 0..self.active.len() {
+            let slot = self.active[at] as usize;
+            let (bits, taint) = self.columns.get(inst.a, slot);
+            if taint != 0 || bits & !sign != 0 {
+                continue;
+            }
+            let others = [inst.b, inst.c].map(|reg| {
+                let (bits, taint) = self.columns.get(reg, slot);
+                self.number(w, bits, taint)
+            });
+            let is_negative = bits & sign != 0;
+            let may_differ = |x: &Number| match *x {
+                Number::Range(low, high) => [low, high].iter().any(|end| end.is_sign_negative() != is_negative),
+                _ => false,
+            };
+            let taint = if others.iter().any(|x| matches!(x, Number::Infinite(_) | Number::Nan)) {
+                self.reasons.taint(Why::Implementation, inst.place)
+            } else if others.iter().any(may_differ) {
+                self.reasons.flipped(Why::Implementation, inst.place, sign)
+            } else {
+                continue;
+            };
+            self.columns.set(inst.d, slot, 0, taint);
+            self.expand_nothing(inst.d, slot);
         }
     }
 

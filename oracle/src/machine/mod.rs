@@ -204,7 +204,7 @@ impl<'a, R: Rules> Machine<'a, R> {
             is_open: false,
             trace: None,
             visitors: vec![0; code.ops.len() * layout.subgroups.len()],
-            lost: Mask::empty(layout.slots),
+            lost: layout.absent.clone(),
             helpers: layout.helpers.clone(),
             ended: Mask::empty(layout.slots),
             quads: vec![Quads::default(); layout.subgroups.len()],
@@ -413,6 +413,10 @@ impl<'a, R: Rules> Machine<'a, R> {
                     self.leave(&a);
                     self.helpers.add(&a);
                     self.close_quads();
+                    if !self.layout.absent.is_empty() {
+                        // The device does not keep helpers active, and that is reported.
+                        self.lost.add(&a);
+                    }
                     let a = a.minus(&self.lost);
                     Ok((a.clone(), self.whole(&u, &a)))
                 }
