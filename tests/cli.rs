@@ -1163,6 +1163,30 @@ fn what_a_command_makes_of_a_shader_is_compared_and_reduced() {
     assert!(std::fs::metadata(&small).expect("it is written").len() < 1000);
 }
 
+/// What does not fit a shader is an error, what is missing is named, and a shader that goes on is given up and not called undefined.
+#[test]
+fn what_is_given_to_a_shader_has_to_fit() {
+    let folder = scratch();
+    let shader = "#version 450
+        layout(local_size_x = 8) in;
+        layout(constant_id = 3) const uint most = 4u;
+        layout(push_constant) uniform Push { uint x, y; };
+        layout(set = 0, binding = 0) buffer A { uint a[]; };
+        void main() { for (uint k = 0u; k < most * 1000u; k++) a[gl_LocalInvocationIndex] += k * x + y; }";
+    let shader = write(folder.path(), "shader.comp", shader).to_str().expect("a path").to_owned();
+    let judge = |more: &[&str]| run([&["judge", &shader], more].concat());
+    judge(&["--spec", "5=1"]).fails_with(&["SpecId", "[3]"]);
+    judge(&["--push", "zeros:12"]).fails_with(&["12 bytes", "have 8"]);
+    judge(&["--buffer", "0.0=zeros:64", "--buffer", "0.0=zeros:32"]).fails_with(&["0.0 is given twice"]);
+    judge(&["--steps", "1000"]).fails_with(&["gave up after 1000 steps", "--steps sets the limit"]);
+    assert!(judge(&[]).expect(0).stderr.contains("note: the push constants have 8 bytes, and --push gives 0"));
+    assert_eq!(judge(&["--push", "zeros:8", "--spec", "3=2"]).expect(0).stderr, "");
+    let bad = write(folder.path(), "bad.comp", "#version 450\nvoid main() { x = 1; }");
+    let mut crashing = tangle([Path::new("judge"), &bad]);
+    crashing.env("TANGLE_TOOLCHAIN_FAULT", "compile:crash");
+    start(crashing).finish_within(LIMIT).fails_with(&["the compiler killed by SIGABRT"]);
+}
+
 /// A front end, a pass and a driver with a mistake in them: the interpreter shows which it is, with no other device to compare with.
 #[test]
 fn the_stage_to_blame_is_shown_by_executing_its_modules() {

@@ -72,8 +72,8 @@
 //!
 //! Atomics that release and acquire, and fences beside atomics, may order more. A chain of them from one access to another begins with a release
 //! behind the first and ends with an acquire before the second, of that kind of memory. Accesses without these two, in either direction, race; of
-//! others nothing is said, and what is read is open. Where an invocation loops on an atomic until the limit of steps it may wait for another one:
-//! that is [`Error::Undecided`], not a missing termination.
+//! others nothing is said, and what is read is open. Where an invocation loops on an atomic it may wait for another one: like any loop that goes on until
+//! the limit of steps, that is [`Error::Steps`], and no undefined behaviour.
 //!
 //! What a barrier orders is also seen only if both accesses are non-private, the write is made available, and visible to the read. In modules of the Vulkan
 //! memory model the operands of the instructions and of the barriers say so; in others, where the variable or the member is `Coherent`, and in workgroup
@@ -138,5 +138,5 @@ mod types;
 
 pub use dispatch::{Buffer, Dispatch, LaneMap, LanePosition, Limits, PipelineOptions, Tier};
 pub use module::{Binding, BindingKind, ImageShape, Interface, Module, SpecConstant};
-pub use outcome::{BufferState, End, Error, Location, Outcome, Reason, Rule, UndefinedBehaviour, Why};
+pub use outcome::{BufferState, End, Error, Location, OpenPath, Outcome, Reason, Rule, UndefinedBehaviour, Why};
 pub use pipeline::Pipeline;

@@ -128,6 +128,21 @@ impl fmt::Display for Reason {
     }
 }
 
+/// A branch that some invocations are not followed beyond.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenPath {
+    /// The branch.
+    pub location: Location,
+    /// Why its condition or selector is open.
+    pub reason: Reason,
+}
+
+impl fmt::Display for OpenPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the operand of {} is open: {}", self.location, self.reason)
+    }
+}
+
 /// A buffer after the dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BufferState {
@@ -193,8 +208,6 @@ pub enum Rule {
     ReadOnly,
     /// An access through a physical address that is not as aligned as it has to be (Vulkan, VUID-RuntimeSpirv-PhysicalStorageBuffer64-06314 and 06315).
     Misaligned,
-    /// No termination within [`Limits::steps`](crate::dispatch::Limits::steps).
-    NoTermination,
 }
 
 impl Rule {
@@ -220,7 +233,6 @@ impl Rule {
             Rule::Overflow => "overflow of an instruction decorated NoSignedWrap or NoUnsignedWrap",
             Rule::ReadOnly => "a write to read-only memory",
             Rule::Misaligned => "an access through a physical address that is not as aligned as it has to be",
-            Rule::NoTermination => "no termination within the step limit",
         }
     }
 }
@@ -280,10 +292,12 @@ pub struct Outcome {
     pub tangles: (u64, u64),
     /// Invocations whose path depends on an open value: they are followed no further from there.
     pub lost: u64,
+    /// The first branch from which some are not followed.
+    pub open_path: Option<OpenPath>,
 }
 
 /// Why a module or a dispatch cannot be judged. None of these is a statement about a driver.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// The words are no SPIR-V.
     #[error("no SPIR-V module: {0}")]
@@ -295,12 +309,20 @@ pub enum Error {
     #[error("not supported: {}", .0.join("; "))]
     Unsupported(Vec<String>),
     /// Whether the behaviour is undefined depends on an open value.
-    #[error("whether the behaviour of {0} is undefined depends on control flow that is open")]
-    Undecided(Location),
+    #[error("whether the behaviour of {0} is undefined depends on control flow that is open{because}", because = because(.1.as_deref()))]
+    Undecided(Location, Option<Box<OpenPath>>),
+    /// [`Limits::steps`](crate::dispatch::Limits::steps) are executed, the last of them there. It may end later, or when another invocation has done
+    /// something; neither SPIR-V nor Vulkan says that what does not end is undefined.
+    #[error("gave up after {0} steps, at {1}: whether it ends is not known")]
+    Steps(u64, Location),
     /// The dispatch does not fit the module.
     #[error("the dispatch does not fit the module: {0}")]
     Dispatch(String),
     /// A bound of [`Limits`](crate::dispatch::Limits) on memory.
     #[error("the module needs more memory than it may have: {0}")]
     Memory(String),
+}
+
+fn because(path: Option<&OpenPath>) -> String {
+    path.map_or(String::new(), |path| format!(": {path}"))
 }

@@ -8,7 +8,7 @@ use crate::exec::{Columns, Knowledge, Layout, Machine, Memory, Reasons, Shared, 
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::module::{Interface, Module};
-use crate::outcome::{BufferState, End, Error, Outcome, Rule, UndefinedBehaviour, Why};
+use crate::outcome::{BufferState, End, Error, OpenPath, Outcome, Rule, UndefinedBehaviour, Why};
 use crate::trace::Observer;
 
 /// Runs of one dispatch before the rule of visitors is given up.
@@ -41,6 +41,8 @@ struct Run {
     steps: u64,
     tangles: (u64, u64),
     lost: u64,
+    /// Where the first invocation was lost, and the taint of what decided there.
+    first_lost: Option<(u32, u32)>,
     /// Something was assumed wrongly: run again.
     wrong: bool,
     /// The results of atomics were taken to be those of the order in which they were executed, and are not: run again.
@@ -131,7 +133,8 @@ impl Pipeline {
                 continue;
             }
             if let Some(place) = run.undecided {
-                return Err(Error::Undecided(location(&self.decoded.code, &self.decoded.names, place)));
+                let at = location(&self.decoded.code, &self.decoded.names, place);
+                return Err(Error::Undecided(at, self.open_path(&run).map(Box::new)));
             }
             if let (End::Completed, Some(race)) = (&run.end, race) {
                 run.end = End::Undefined(race);
@@ -173,6 +176,7 @@ impl Pipeline {
             steps: 0,
             tangles: (0, 0),
             lost: 0,
+            first_lost: None,
             wrong: false,
             contended: false,
             claims: false,
@@ -195,6 +199,7 @@ impl Pipeline {
             );
             let result = machine.run();
             let wrong = machine.wrong_claims(knowledge);
+            let first_lost = machine.first_lost;
             let (steps, tangles, claims) = (machine.steps, machine.tangles, machine.has_claims());
             let lost: Vec<u32> = machine.lost().iter().map(|slot| workgroup * n as u32 + slot as u32 + 1).collect();
             drop(machine);
@@ -206,6 +211,7 @@ impl Pipeline {
             run.claims |= claims;
             run.tangles = (run.tangles.0 + tangles.0, run.tangles.1 + tangles.1);
             run.lost += lost.len() as u64;
+            run.first_lost = run.first_lost.or(first_lost);
             lost_invocations.extend(lost);
             for place in std::mem::take(&mut run.memory.unordered_anywhere) {
                 run.wrong |= knowledge.unordered_anywhere.insert(place);
@@ -226,6 +232,10 @@ impl Pipeline {
                     run.undecided = Some(place);
                     break;
                 }
+                Err(Stop::Steps(place)) => {
+                    return Err(Error::Steps(dispatch.limits.steps, location(code, names, place)));
+                }
+                Err(Stop::Unstructured) => return Err(Error::Invalid("control flow is not structured".into())),
                 Err(Stop::Memory) => return Err(out_of_memory(dispatch)),
             }
         }
@@ -251,8 +261,17 @@ impl Pipeline {
         Ok(run)
     }
 
+    /// The first branch of a run from which invocations are followed no further.
+    fn open_path(&self, run: &Run) -> Option<OpenPath> {
+        let (code, names) = (&self.decoded.code, &self.decoded.names);
+        let (place, taint) = run.first_lost?;
+        let reason = run.reasons.reason(taint, code, names)?;
+        Some(OpenPath { location: location(code, names, place), reason })
+    }
+
     fn outcome(&self, dispatch: &Dispatch, run: Run, steps: u64) -> Outcome {
         let code = &self.decoded.code;
+        let open_path = self.open_path(&run);
         let memory = run.memory;
         // Of all reasons, those that some byte has are named, in the order of the bytes.
         let mut numbers = vec![0; run.reasons.len() + 1];
@@ -282,6 +301,7 @@ impl Pipeline {
             steps,
             tangles: run.tangles,
             lost: run.lost,
+            open_path,
         }
     }
 

@@ -147,6 +147,9 @@ impl Reader {
         let mut logical = form.class.operands[usize::from(form.has_type) + usize::from(form.has_result)..].iter();
         let selector = rest.first().copied();
         let mut repeated = None;
+        if form.class.opcode == Op::SpecConstantOp {
+            return self.constant_operation(rest, source);
+        }
         while let Some(operand) = repeated.or_else(|| logical.next()) {
             let words = rest;
             let Some(word) = next(&mut rest) else {
@@ -197,6 +200,26 @@ impl Reader {
         rest.is_empty().then_some(())
     }
 
+    /// `OpSpecConstantOp`: an opcode, and the operands of an instruction that has it, of which all are ids or literals of one word.
+    fn constant_operation(&self, mut rest: &[u32], source: &mut Source) -> Option<()> {
+        let opcode = next(&mut rest)?;
+        let form = self.forms.get(opcode as usize)?.as_ref()?;
+        let kinds = &form.class.operands[usize::from(form.has_type) + usize::from(form.has_result)..];
+        source.operand(Operand::LiteralSpecConstantOpInteger(form.class.opcode));
+        for (at, &word) in rest.iter().enumerate() {
+            let kind = kinds
+                .get(at)
+                .or_else(|| kinds.last().filter(|last| last.quantifier == OperandQuantifier::ZeroOrMore))?;
+            source.operand(match kind.kind {
+                OperandKind::IdRef => Operand::IdRef(word),
+                OperandKind::LiteralInteger => Operand::LiteralBit32(word),
+                _ => return None,
+            });
+        }
+        let least = kinds.iter().filter(|kind| kind.quantifier == OperandQuantifier::One).count();
+        (rest.len() >= least).then_some(())
+    }
+
     /// A literal of the type `ty`, or of the type of the value `ty` (SPIR-V 1.6 §2.2.1): one word, as in `rspirv`, if that is no number.
     fn literal(&self, ty: u32, low: u32, rest: &mut &[u32], source: &mut Source) -> Option<()> {
         match self.literals.get(ty).copied().unwrap_or(Literal::One) {
@@ -211,7 +234,7 @@ impl Reader {
         let Some(id) = result else { return };
         let literal = match (opcode, operands.first()) {
             (Op::TypeInt, Some(Operand::LiteralBit32(8 | 16 | 32))) => Literal::One,
-            (Op::TypeFloat, Some(Operand::LiteralBit32(16 | 32))) => Literal::One,
+            (Op::TypeFloat, Some(Operand::LiteralBit32(8 | 16 | 32))) => Literal::One,
             (Op::TypeInt | Op::TypeFloat, Some(Operand::LiteralBit32(64))) => Literal::Two,
             (Op::TypeInt | Op::TypeFloat, _) => Literal::Unknown,
             _ => match result_type.and_then(|ty| self.literals.get(ty)) {
@@ -513,8 +536,8 @@ mod tests {
         let rows: [(&[u32], &str); 4] = [
             // OpReturn with no words.
             (&[0x0000_00FD], "zero word count"),
-            // %1 = OpTypeFloat 8, and %1 = OpTypeInt 24 0, with %2 = OpConstant %1 5.
-            (&[0x0003_0016, 1, 8, 0x0004_002B, 1, 2, 5], "do not fit"),
+            // %1 = OpTypeFloat 128, and %1 = OpTypeInt 24 0, with %2 = OpConstant %1 5.
+            (&[0x0003_0016, 1, 128, 0x0004_002B, 1, 2, 5], "do not fit"),
             (&[0x0004_0015, 1, 24, 0, 0x0004_002B, 1, 2, 5], "do not fit"),
             // %1 = OpTypeInt 64 0, with %2 = OpConstant %1 5 of one word.
             (&[0x0004_0015, 1, 64, 0, 0x0004_002B, 1, 2, 5], "do not fit"),

@@ -471,6 +471,61 @@ fn zeros_that_are_selected_beside_other_signs_are_open() {
     }
 }
 
+/// Inputs and outputs of other entry points are none of this one's.
+#[test]
+fn variables_of_other_entry_points_are_left_alone() {
+    let header = HEADER
+        .replacen(
+            "OpExecutionMode",
+            "OpEntryPoint Fragment %other \"other\" %colour\nOpExecutionMode %other OriginUpperLeft\nOpExecutionMode",
+            1,
+        )
+        .replacen("OpDecorate %index", "OpDecorate %colour Location 0\nOpDecorate %index", 1)
+        .replacen(
+            "%main = OpFunction",
+            "%pout = OpTypePointer Output %uint\n%colour = OpVariable %pout Output\n%main = OpFunction",
+            1,
+        );
+    let body = "STORE 0 %lane\nOpReturn\nOpFunctionEnd\n%other = OpFunction %void None %fn\n%other_entry = OpLabel\nOpStore %colour %1\nOpReturn\n";
+    let words = assemble(&header, body, "spv1.3");
+    assert_eq!(text(&run(&words, Tier::Maximal, None)), "0 1 2 3 4 5 6 7");
+    let module = Module::parse(&words).expect("a module");
+    let options = PipelineOptions { entry: Some("third".into()), ..PipelineOptions::default() };
+    let problem = Pipeline::new(&module, &options).expect_err("there is none").to_string();
+    assert!(problem.contains("'main', 'other'"), "{problem}");
+}
+
+/// Constants may be made by instructions with several literals.
+#[test]
+fn constants_of_several_indices() {
+    let types = "%four = OpConstant %uint 4\n%rows = OpTypeArray %v4 %four\n%part = OpConstantComposite %v4 %0 %1 %2 %3\n%all = OpConstantComposite %rows %part %part %part %part\n";
+    let made = "%with = OpSpecConstantOp %rows CompositeInsert %6 %all 2 1\n%element = OpSpecConstantOp %uint CompositeExtract %with 2 1\n%0 = OpC";
+    let (last, rest) = (HEADER.rfind("%array = OpTypeRuntimeArray").expect("it is there"), HEADER);
+    let header = format!("{}{types}{}\n{}", &rest[..last], made.trim_end_matches("%0 = OpC"), &rest[last..]);
+    let words = assemble(&header, "STORE 0 %element\nOpReturn\n", "spv1.3");
+    assert_eq!(text(&run(&words, Tier::Maximal, None)), ["6"; 8].join(" "));
+}
+
+/// An access out of bounds says of what, and control flow that is open says from where on.
+#[test]
+fn messages_name_what_they_are_about() {
+    let header = HEADER.replacen("%0 = OpC", "%far = OpConstant %uint 1000000\n%0 = OpC", 1);
+    let body = "%place = OpAccessChain %puint %out %0 %far\nOpStore %place %1\nOpReturn\n";
+    let End::Undefined(undefined) = run(&assemble(&header, body, "spv1.3"), Tier::Maximal, None).end else {
+        panic!("it is out of bounds")
+    };
+    assert!(undefined.detail.contains(" to 4000004 of buffer 0.1, which has 512"), "{undefined}");
+    let open = "float q = float(lane + 1u) / 3.0; if (q == 1.0) LOG(1u);";
+    let path = run(&compile("", open), Tier::Maximal, None).open_path.expect("a path").to_string();
+    assert!(path.contains("OpBranchConditional") && path.contains("precision"), "{path}");
+    let barrier = "float q = float(lane + 1u) / 3.0; if (lane < 4u) { if (q == 1.0) LOG(1u); barrier(); }";
+    let problem = attempt(&compile("", barrier), Tier::Maximal, None).expect_err("it is not known").to_string();
+    assert!(
+        problem.contains("OpControlBarrier") && problem.contains("the operand of OpBranchConditional"),
+        "{problem}"
+    );
+}
+
 /// What a loop control says of a loop's dependencies is for a compiler to rely on.
 #[test]
 fn loop_controls_that_promise_something_are_not_supported() {
@@ -1117,9 +1172,8 @@ fn undefined_behaviour() {
         assert_eq!(line, Some(marked_line("", body)), "{undefined} in {body}");
     }
     let body = "for (;;) {\ncursor = 0u;\nif (data[lane] != 0u) break; // HERE\n}";
-    let End::Undefined(undefined) = run(&compile("", body), Tier::Maximal, None).end else { panic!("it ends") };
-    assert_eq!((undefined.rule, undefined.lanes.len()), (Rule::NoTermination, 8), "{undefined}");
-    assert!(undefined.location.source.is_some(), "{undefined}");
+    let Err(Error::Steps(_, location)) = attempt(&compile("", body), Tier::Maximal, None) else { panic!("it ends") };
+    assert!(location.source.is_some(), "{location}");
 }
 
 /// What a subgroup barrier orders: the lanes that execute it together, and the memory that it names.
@@ -1978,7 +2032,7 @@ fn waiting_for_another_invocation_is_not_called_endless() {
     ] {
         match attempt(&compile("", body), Tier::Maximal, None) {
             Ok(outcome) => assert!(matches!(outcome.end, End::Completed), "{body}: {}", text(&outcome)),
-            Err(error) => assert!(matches!(error, Error::Undecided(_)), "{body}: {error}"),
+            Err(error) => assert!(matches!(error, Error::Steps(..)), "{body}: {error}"),
         }
     }
 }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use tangle_campaign::executor::interpreter::Interpreter;
 use tangle_files::words::to_bytes;
-use tangle_interpreter::{BindingKind, BufferState, End, Limits, Outcome, Tier};
+use tangle_interpreter::{BindingKind, BufferState, End, Error, Interface, Limits, Outcome, Tier};
 use tangle_judge::compare::{Difference, compare};
 use tangle_judge::contents::Contents;
 use tangle_judge::device::{Compared, Device, Made, Ready};
@@ -218,6 +218,7 @@ fn module_of(file: &Path, target: Option<&str>) -> anyhow::Result<Vec<u32>> {
 /// A module on its own, on devices, or against another one.
 fn module(args: &Args, words: &[u32], inputs: &Inputs) -> anyhow::Result<Found> {
     let judged = judged(&args.file, words, inputs)?;
+    check_fit(args, &judged.interface)?;
     if !(args.device.is_empty() && args.drivers.driver.is_empty()) && judged.outcome.end == End::Completed {
         return on_devices(args, words, inputs, &judged);
     }
@@ -231,6 +232,21 @@ fn module(args: &Args, words: &[u32], inputs: &Inputs) -> anyhow::Result<Found> 
     let Some(other) = &args.against else { return report(&judged, args.json) };
     let words = module_of(other, args.target.as_deref())?;
     report_comparison(&judged, &self::judged(other, &words, inputs)?, args.json)
+}
+
+/// What is given on the command line is something that the module has. What it has and nobody gave is named, since it is 0 then.
+fn check_fit(args: &Args, interface: &Interface) -> anyhow::Result<()> {
+    let known: Vec<u32> = interface.spec_constants.iter().map(|constant| constant.id).collect();
+    if let Some((id, _)) = args.spec.iter().find(|(id, _)| !known.contains(id)) {
+        anyhow::bail!("--spec {id}: the module has no specialisation constant with this SpecId; it has {known:?}");
+    }
+    let given = args.push.as_ref().map_or(Ok(0), |push| push.bytes().map(|bytes| bytes.len() as u64))?;
+    let size = interface.push_size;
+    anyhow::ensure!(given <= size, "--push has {given} bytes; the push constants of the module have {size}");
+    if given < size && !args.json {
+        say_stderr!("note: the push constants have {size} bytes, and --push gives {given}: the others are 0");
+    }
+    Ok(())
 }
 
 /// Compares with what a command makes of the module, and makes that small if it is asked for.
@@ -254,16 +270,19 @@ fn against_what_is_made(
 }
 
 fn judged(file: &Path, words: &[u32], inputs: &Inputs) -> anyhow::Result<Judged> {
-    judge(words, inputs).with_context(|| file.display().to_string())
+    let judged = judge(words, inputs);
+    let more = if let Err(Error::Steps(..)) = &judged { " (--steps sets the limit)" } else { "" };
+    judged.with_context(|| format!("{}{more}", file.display()))
 }
 
 fn inputs(args: &Args) -> anyhow::Result<Inputs> {
     let (mut buffers, mut elements) = (BTreeMap::new(), BTreeMap::new());
     for ((set, binding, element), contents) in &args.buffer {
-        match element {
+        let before = match element {
             None => buffers.insert((*set, *binding), contents.bytes()?),
             Some(element) => elements.insert((*set, *binding, *element), contents.bytes()?),
         };
+        anyhow::ensure!(before.is_none(), "--buffer {set}.{binding} is given twice");
     }
     let mut memory = BTreeMap::new();
     for (address, contents) in &args.memory {
@@ -507,7 +526,8 @@ fn as_text(judged: &Judged) -> String {
         }
     }
     if outcome.lost > 0 {
-        let _ = writeln!(text, "{} invocations are followed no further: their path is not determined", outcome.lost);
+        let path = outcome.open_path.as_ref().map_or("their path is not determined".into(), ToString::to_string);
+        let _ = writeln!(text, "{} invocations are followed no further: {path}", outcome.lost);
     }
     for buffer in &outcome.buffers {
         let found = interface.bindings.iter().find(|b| (b.set, b.binding) == (buffer.set, buffer.binding));

@@ -88,7 +88,15 @@ mod tests {
         let bytes = words.iter().flat_map(|word| word.unwrap_or(0).to_le_bytes()).collect();
         let states = words.iter().flat_map(|word| [u32::from(word.is_none()); 4]).collect();
         let buffers = vec![BufferState { set: 0, binding: 1, element: 0, address: None, bytes, states }];
-        Outcome { end: End::Completed, buffers, reasons: Vec::new(), steps: 0, tangles: (0, 0), lost: 0 }
+        Outcome {
+            end: End::Completed,
+            buffers,
+            reasons: Vec::new(),
+            steps: 0,
+            tangles: (0, 0),
+            lost: 0,
+            open_path: None,
+        }
     }
 
     #[test]

@@ -111,7 +111,7 @@ pub fn module(name: &str, shader: &Shader) -> Result<Vec<u32>, SourceError> {
         Language::Glsl => {
             let version = glsl_version(&shader.target)
                 .ok_or_else(|| failed(format!("'{}' is no target for GLSL", shader.target)))?;
-            toolchain::compile_with_lines(&shader.source, version).map_err(|error| failed(error.to_string()))?
+            toolchain::make_with_lines(&shader.source, version).map_err(|error| failed(error.to_string()))?
         }
         Language::Assembly => {
             // Amber's default, which is also the oldest.

@@ -80,6 +80,8 @@ pub(crate) enum Request {
         version: SpirvVersion,
         flags: Vec<String>,
     },
+    /// A module of a shader in GLSL with the lines of its source, not validated.
+    Lines { source: String, version: SpirvVersion },
     /// Whether a module is valid.
     Check {
         #[serde(with = "crate::words::as_bytes")]

@@ -1,5 +1,7 @@
 //! The entry point with its execution modes, names and decorations.
 
+use std::collections::BTreeSet;
+
 use rspirv::spirv::{self, Decoration, Op as Opcode};
 
 use super::{Decoder, FloatModes, id_at, invalid, literal_at};
@@ -7,7 +9,7 @@ use crate::code::*;
 use crate::dispatch::Tier;
 use crate::operand::Operand;
 use crate::outcome::Error;
-use crate::source::Source;
+use crate::source::{Instruction, Source};
 
 impl Decoder<'_> {
     pub(super) fn entry_point(&self) -> Result<(u32, String, spirv::ExecutionModel), Error> {
@@ -28,7 +30,9 @@ impl Decoder<'_> {
         }
         match (found.len(), &self.options.entry) {
             (1, _) => Ok(found.remove(0)),
-            (0, Some(name)) => Err(invalid(format!("there is no entry point '{name}'"))),
+            (0, Some(name)) => {
+                Err(Error::Dispatch(format!("it has no entry point '{name}', but {}", self.entry_names())))
+            }
             (0, None) => {
                 match self.module.section(&self.module.entry_points).next().and_then(|inst| inst.operands.first()) {
                     Some(Operand::ExecutionModel(model)) => {
@@ -37,9 +41,27 @@ impl Decoder<'_> {
                     _ => Err(invalid("there is no entry point")),
                 }
             }
-            (_, None) => Err(Error::Dispatch("the module has several entry points: name one".into())),
+            (_, None) => Err(Error::Dispatch(format!("it has several entry points, name one: {}", self.entry_names()))),
             (_, Some(name)) => Err(invalid(format!("several entry points are called '{name}'"))),
         }
+    }
+
+    /// The variables of the interface of an entry point.
+    pub(super) fn interface_of(&self, entry: u32, stage: spirv::ExecutionModel) -> BTreeSet<u32> {
+        let is_it = |inst: &Instruction<'_>| {
+            inst.operands.get(..2) == Some(&[Operand::ExecutionModel(stage), Operand::IdRef(entry)])
+        };
+        let all = self.module.section(&self.module.entry_points).filter(is_it);
+        all.flat_map(|inst| inst.operands[2..].iter().filter_map(Operand::id)).collect()
+    }
+
+    /// The names of all entry points, for people.
+    fn entry_names(&self) -> String {
+        let names = self.module.section(&self.module.entry_points).filter_map(|inst| match *inst.operands {
+            [_, _, Operand::LiteralString(name), ..] => Some(format!("'{}'", self.module.text(name))),
+            _ => None,
+        });
+        names.collect::<Vec<_>>().join(", ")
     }
 
     pub(super) fn memory_model(&mut self) {

@@ -263,7 +263,12 @@ impl<'a> Decoder<'a> {
 
     /// An integer constant that something has to know when the module is decoded.
     pub fn literal_constant(&self, id: u32) -> Result<u64, Error> {
-        self.known_integer(id).ok_or_else(|| invalid(format!("%{id} is no integer constant")))
+        let undefined = |constant: &Constant| constant.cells.contains(&Start::Undef);
+        let problem = match self.constants.get(id).is_some_and(undefined) {
+            true => format!("the value of the constant %{id} is undefined"),
+            false => format!("%{id} is no integer constant"),
+        };
+        self.known_integer(id).ok_or_else(|| invalid(problem))
     }
 
     /// The value of a constant, if it is one of a single number.
@@ -321,6 +326,11 @@ impl<'a> Decoder<'a> {
             Some(Operand::StorageClass(class)) => *class,
             _ => return Err(invalid("OpVariable without a storage class")),
         };
+        // "The module-scope OpVariable instructions ... identify the set of global variables that are the interface of the entry point" (SPIR-V 1.6,
+        // OpEntryPoint): others are those of other entry points.
+        if matches!(class, StorageClass::Input | StorageClass::Output) && !self.in_interface.contains(&id) {
+            return Ok(());
+        }
         let decorations = self.decoration(id);
         let initialiser = if inst.operands.len() > 1 { Some(id_at(inst, 1)?) } else { None };
         let mut pointer = Pointer {

@@ -165,6 +165,8 @@ pub(crate) struct Decoder<'a> {
     /// `OpName` of ids.
     name_of: Ids<Number>,
     function_ids: FxHashMap<u32, u32>,
+    /// The variables that the entry point names.
+    in_interface: BTreeSet<u32>,
     glsl: BTreeSet<u32>,
     ignored_sets: BTreeSet<u32>,
     unsupported: BTreeSet<String>,
@@ -286,6 +288,7 @@ impl<'a> Decoder<'a> {
             names: Names::default(),
             name_of: Ids::new(count, bound),
             function_ids: FxHashMap::default(),
+            in_interface: BTreeSet::new(),
             glsl: BTreeSet::new(),
             ignored_sets: BTreeSet::new(),
             unsupported: BTreeSet::new(),
@@ -348,6 +351,7 @@ impl<'a> Decoder<'a> {
         if stage != spirv::ExecutionModel::GLCompute {
             self.unsupported(format!("execution model {stage:?}"));
         }
+        self.in_interface = self.interface_of(entry_id, stage);
         self.memory_model();
         self.imports();
         self.debug();

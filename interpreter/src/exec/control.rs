@@ -171,7 +171,10 @@ impl<'a> Machine<'a> {
                     poisoned.push(slot as u32);
                     taint = found;
                 }
-                _ => self.lost.insert(slot),
+                found => {
+                    self.lost.insert(slot);
+                    self.first_lost.get_or_insert((place, found));
+                }
             }
         }
         if !poisoned.is_empty() {

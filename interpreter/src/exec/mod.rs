@@ -66,14 +66,14 @@ pub(crate) struct Machine<'a> {
     claims: Claims,
     knowledge: &'a Knowledge,
     lost: Lanes,
+    /// Where the first of them was lost, and the taint of what decided there.
+    pub first_lost: Option<(u32, u32)>,
     /// The lanes that run, in order; all of them if `full`.
     active: Vec<u32>,
     full: bool,
     lanes: Lanes,
     pub steps: u64,
     limit: u64,
-    /// Steps when the last atomic was executed.
-    last_atomic: Option<u64>,
     pub tangles: (u64, u64),
     observer: Option<&'a mut dyn Observer>,
     fault: Option<Planted>,
@@ -124,12 +124,12 @@ impl<'a> Machine<'a> {
             claims: Claims::new(shared.tier, shared.code.group_count as usize * layout.subgroups.len()),
             knowledge: shared.knowledge,
             lost: Lanes::none(n),
+            first_lost: None,
             active: Vec::new(),
             full: false,
             lanes: Lanes::none(n),
             steps,
             limit: shared.dispatch.limits.steps,
-            last_atomic: None,
             tangles: (0, 0),
             observer,
             fault: shared.fault,
@@ -296,21 +296,10 @@ impl<'a> Machine<'a> {
         }
         // Constructs are nested in each other, so no more are open than there are blocks.
         if self.frames.len() > code.blocks.len() + 64 {
-            let slots = self.active.clone();
-            return Err(self.undefined(
-                Rule::NoTermination,
-                block.place,
-                slots,
-                "control flow is not structured".into(),
-            ));
+            return Err(Stop::Unstructured);
         }
         if self.steps > self.limit {
-            // It may wait for what another invocation does, which may or may not be executed meanwhile.
-            if self.last_atomic.is_some_and(|last| last > self.limit / 2) {
-                return Err(Stop::Undecided(block.place));
-            }
-            let detail = format!("{} instructions were executed", self.limit);
-            return Err(self.undefined(Rule::NoTermination, block.place, self.active.clone(), detail));
+            return Err(Stop::Steps(block.place));
         }
         self.terminator(block, lanes)
     }

@@ -93,12 +93,20 @@ impl Reasons {
 
     /// Some reasons, by index.
     pub fn describe(&self, which: &[usize], code: &Code, names: &Names) -> Vec<Reason> {
-        let describe = |entry: &Known| Reason {
-            why: entry.why,
-            location: (entry.place != NOWHERE).then(|| location(code, names, entry.place)),
-            interval: entry.interval,
-        };
-        which.iter().filter_map(|&index| self.list.get(index)).map(describe).collect()
+        which.iter().filter_map(|&index| self.list.get(index)).map(|known| described(known, code, names)).collect()
+    }
+
+    /// What stands behind a taint.
+    pub fn reason(&self, taint: u32, code: &Code, names: &Names) -> Option<Reason> {
+        self.entry(taint).map(|known| described(known, code, names))
+    }
+}
+
+fn described(known: &Known, code: &Code, names: &Names) -> Reason {
+    Reason {
+        why: known.why,
+        location: (known.place != NOWHERE).then(|| location(code, names, known.place)),
+        interval: known.interval,
     }
 }
 

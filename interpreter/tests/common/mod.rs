@@ -156,7 +156,7 @@ pub fn interpret(
     };
     match outcome {
         Ok(outcome) => Ok(Some(outcome)),
-        Err(Error::Undecided(_)) => Ok(None),
+        Err(Error::Undecided(..) | Error::Steps(..)) => Ok(None),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -70,7 +70,9 @@ impl From<spirv::Error> for Stopped {
         // As what a device lacks.
         Stopped::Unsupported(match error {
             spirv::Error::Unsupported(list) => list.join("; "),
-            spirv::Error::Undecided(_) => format!("a decision: {error}"),
+            // Of long loops nothing is said.
+            spirv::Error::Steps(..) => "programs of so many steps".into(),
+            spirv::Error::Undecided(..) => format!("a decision: {error}"),
             error => format!("the means to run it: {error}"),
         })
     }
@@ -107,10 +109,6 @@ impl Interpreter {
             let outcome = pipeline.run(&dispatch(launch, lane_map(case, pipeline.interface())))?;
             match outcome.end {
                 spirv::End::Completed => observation(launch, case, &outcome.buffers),
-                // Of long loops nothing is said.
-                spirv::End::Undefined(met) if met.rule == spirv::Rule::NoTermination => {
-                    Err(Stopped::Unsupported("programs of so many steps".into()))
-                }
                 // A value that the case's own operations leave undefined, as a shuffle from an inactive lane does, is one that no result
                 // may depend on; the case's `&&` and `?:` may evaluate it. A compiler that makes branches of them has lost nothing, and
                 // GLSL does not say that to branch on such a value is undefined behaviour. Where nothing was written, the compiler did not.

@@ -23,7 +23,7 @@ use tangle_files::text::Line;
 use tangle_program::case::SpirvVersion;
 use tangle_program::variant::{FrontEnd, single_passes};
 
-use super::{ToolchainError, compile, disassemble, optimise, validate};
+use super::{ToolchainError, compile, compile_with_lines, disassemble, optimise, validate};
 use crate::meter::{Meter, TICK};
 use crate::outcome::{Shortage, WorkerEnd};
 use crate::process::{Event, Frame, WorkerProcess, piped, this_program};
@@ -110,6 +110,15 @@ pub fn make_by(
         Err(ToolchainError::Compile(message)) => Err(ToolchainError::Refused(message)),
         made => made,
     }
+}
+
+/// A module with the lines of its source (`OpLine`), in a process as [`make`] has it. It is not validated.
+///
+/// # Errors
+///
+/// [`ToolchainError::Compile`] if the source is at fault, or the compiler crashes or hangs; [`ToolchainError::Internal`] if it could not be run.
+pub fn make_with_lines(glsl: &str, version: SpirvVersion) -> Result<Vec<u32>, ToolchainError> {
+    make_request(Request::Lines { source: glsl.to_owned(), version })
 }
 
 fn make_request(request: Request) -> Result<Vec<u32>, ToolchainError> {
@@ -388,6 +397,14 @@ fn answer(request: &Request, begin: &mut dyn FnMut(Step)) -> Answer {
         Request::Check { module, version } => {
             enter(Step::Validate);
             validate(module, *version).map(|()| Answer::Text(String::new()))
+        }
+        Request::Lines { source, version } => {
+            enter(Step::Compile);
+            match compile_with_lines(source, *version) {
+                Ok(module) => Ok(Answer::Made(module)),
+                Err(ToolchainError::Compile(message)) => Err(message),
+                Err(error) => Err(error.to_string()),
+            }
         }
         Request::Make { source, by, version, flags } => made(source, by.as_ref(), *version, flags, &mut enter),
     };

@@ -10,7 +10,7 @@ mod spirv_tools;
 use shaderc::{CompileOptions, Compiler, EnvVersion, OptimizationLevel, ShaderKind, SourceLanguage, TargetEnv};
 
 pub(crate) use apart::run_if_requested;
-pub use apart::{FAULT, check, compile_by, make, make_by, read, slow};
+pub use apart::{FAULT, check, compile_by, make, make_by, make_with_lines, read, slow};
 pub use spirv_tools::AssemblyTarget;
 use tangle_program::case::SpirvVersion;
 

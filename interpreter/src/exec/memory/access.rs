@@ -18,15 +18,21 @@ impl Memory {
     fn race(&self, code: &Code, object: u32, offset: u64, other: u32, wrote: bool) -> String {
         let (workgroup, invocation) = ((other - 1) / self.n, (other - 1) % self.n);
         let verb = if wrote { "wrote" } else { "read" };
+        let what = self.name(code, object);
+        format!("byte {offset} of {what}, which invocation {invocation} of workgroup {workgroup} {verb}")
+    }
+
+    /// What an object is called in messages.
+    fn name(&self, code: &Code, object: u32) -> String {
         let variable = self.objects[object as usize].object;
-        let what = match variable.map(|object| &code.objects[object as usize].kind) {
+        match variable.map(|object| &code.objects[object as usize].kind) {
             Some(ObjectKind::Buffer { set, binding, texel, .. }) => {
                 format!("{} {set}.{binding}", if *texel > 0 { "image" } else { "buffer" })
             }
             Some(ObjectKind::Workgroup(_)) => "workgroup memory".to_owned(),
+            Some(ObjectKind::Push) => "the push constants".to_owned(),
             _ => "memory".to_owned(),
-        };
-        format!("byte {offset} of {what}, which invocation {invocation} of workgroup {workgroup} {verb}")
+        }
     }
 
     /// Of the races that depended on what invocations do later, the first one that is certain: where, of which workgroup and invocation, in words.
@@ -174,10 +180,11 @@ impl Machine<'_> {
     fn outside(&self, inst: &Inst, slot: usize, found: Option<(u32, u64)>, pointer: u64, end: u64) -> Stop {
         if let Some((object, offset)) = found {
             let length = self.memory.objects[object as usize].bytes.len();
-            let detail = format!("bytes {offset} to {} of {length}", offset.saturating_add(end));
+            let name = self.memory.name(self.code, object);
+            let detail = format!("bytes {offset} to {} of {name}, which has {length}", offset.saturating_add(end));
             return self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail);
         }
-        let detail = format!("no object is at {pointer:#x}");
+        let detail = format!("no buffer has the address {pointer:#x}");
         self.undefined(Rule::OutOfBounds, inst.place, vec![slot as u32], detail)
     }
 
@@ -517,7 +524,6 @@ impl Machine<'_> {
                 }
             }
         }
-        self.last_atomic = Some(self.steps);
         Ok(self.reasons.taint(Why::Order, inst.place))
     }
 

@@ -23,7 +23,6 @@ impl Machine<'_> {
         let leaf = access.leaves.first().map_or(0, |(offset, _)| u64::from(*offset));
         let layout = self.layout;
         self.memory.place = inst.place;
-        self.last_atomic = Some(self.steps);
         self.memory.release(access.semantics, &self.active);
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
