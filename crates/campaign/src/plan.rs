@@ -33,10 +33,6 @@ pub const TIER_WEIGHTS: [(Tier, u32); 3] = [(Tier::Maximal, 6), (Tier::SubgroupU
 
 /// How often a stage is drawn, where a device offers it: it multiplies the weight of a tier. What is not compute costs as much and goes
 /// through other parts of a driver only at its ends.
-///
-/// A GPU that executes is given other stages only where they are asked for: its workers are processes that share it, and what the graphics
-/// of one costs the others is not known. (Seen on NVIDIA 580.159 with two processes and more: `Xid 109, CTX SWITCH TIMEOUT`, after
-/// which a launch counts as finished that has written nothing.)
 const STAGE_WEIGHTS: [(Stage, u32); 8] = [
     (Stage::Compute, 16),
     (Stage::Task, 2),
@@ -47,6 +43,10 @@ const STAGE_WEIGHTS: [(Stage, u32); 8] = [
     (Stage::TessellationEvaluation, 1),
     (Stage::Geometry, 1),
 ];
+
+/// Stages that a GPU which executes is given only where they are asked for. Where lanes of one that are of a workgroup or a patch wait for each other in
+/// vain the draw never ends, its worker cannot be killed, and the whole GPU stands still until its driver gives up (docs/stages.md, "On a GPU").
+const ONLY_ASKED_FOR_ON_GPUS: [Stage; 3] = [Stage::Task, Stage::Mesh, Stage::TessellationControl];
 
 /// How often a profile is drawn when none is asked for.
 pub const PROFILE_WEIGHTS: &[(Profile, u32)] = &[
@@ -183,7 +183,8 @@ impl Plan {
             let tiers = TIER_WEIGHTS
                 .into_iter()
                 .filter(|&(offered, _)| tier.is_none_or(|tier| tier == offered) && capabilities.offers(offered));
-            let mixed = |stage| stage == Stage::Compute || !(capabilities.is_gpu && target.executes());
+            let is_gpu = capabilities.is_gpu && target.executes();
+            let mixed = |stage| !(is_gpu && ONLY_ASKED_FOR_ON_GPUS.contains(&stage));
             let stages = STAGE_WEIGHTS.into_iter().filter(|&(stage, _)| {
                 let chosen = if choice.stages.is_empty() { mixed(stage) } else { choice.stages.contains(&stage) };
                 chosen && capabilities.offers_stage(stage)
@@ -435,6 +436,21 @@ mod tests {
         });
         assert!(counts[0].0 > 10 && counts[0].1 > 10 && counts[0].2 == 0, "{counts:?}");
         assert!(counts[1].0 == 0 && counts[1].1 == 0 && counts[1].2 > 10, "{counts:?}");
+    }
+
+    #[test]
+    fn a_gpu_gets_what_does_not_stop_it() {
+        let mut target = Target::built_in("reference").expect("it is built in");
+        let stages = |target: &Target| -> BTreeSet<Stage> {
+            let choice = Choice { seed: 5, profile: Some(Profile::Small), ..Choice::default() };
+            let plan = Plan::new(choice, std::slice::from_ref(target)).expect("a plan");
+            (0..400).map(|index| plan.program(index).entry_point.stage).collect()
+        };
+        let all = stages(&target);
+        target.capabilities.is_gpu = true;
+        let left_out: Vec<Stage> = all.difference(&stages(&target)).copied().collect();
+        assert_eq!(left_out, [Stage::Task, Stage::Mesh, Stage::TessellationControl]);
+        assert_eq!(all.len(), 8);
     }
 
     #[test]
