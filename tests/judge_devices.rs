@@ -206,7 +206,8 @@ fn vulkan_devices() -> BTreeSet<String> {
 
 #[test]
 fn devices_leave_what_is_right() {
-    let devices = vulkan_devices();
+    // At another vector width a driver has the same bindings.
+    let devices: Vec<String> = vulkan_devices().into_iter().filter(|name| !name.contains("-w")).collect();
     if devices.is_empty() {
         note!("no Vulkan driver: images, arrays of descriptors and device addresses are tried on the interpreter only");
     }
