@@ -1179,8 +1179,18 @@ fn what_is_given_to_a_shader_has_to_fit() {
     judge(&["--push", "zeros:12"]).fails_with(&["12 bytes", "have 8"]);
     judge(&["--buffer", "0.0=zeros:64", "--buffer", "0.0=zeros:32"]).fails_with(&["0.0 is given twice"]);
     judge(&["--steps", "1000"]).fails_with(&["gave up after 1000 steps", "--steps sets the limit"]);
-    assert!(judge(&[]).expect(0).stderr.contains("note: the push constants have 8 bytes, and --push gives 0"));
+    assert!(judge(&[]).expect(0).stderr.contains("note: the push constants have 8 bytes, of which 0 are given"));
     assert_eq!(judge(&["--push", "zeros:8", "--spec", "3=2"]).expect(0).stderr, "");
+    // A constant or a block that one of two modules has will do; and one that goes on where the other ends is another.
+    let other = "#version 450
+        layout(local_size_x = 8) in;
+        layout(set = 0, binding = 0) buffer A { uint a[]; };
+        void main() { while (a[gl_LocalInvocationIndex] != 5u) a[gl_LocalInvocationIndex] += 2u; }";
+    let other = write(folder.path(), "other.comp", other).to_str().expect("a path").to_owned();
+    let few = ["--spec", "3=0", "--push", "zeros:8", "--steps", "100000"];
+    let found = judge(&[&["--against", &other], &few[..]].concat()).expect(1).stdout;
+    assert!(found.contains("completes after") && found.contains("has not ended after 100000"), "{found}");
+    run([&["judge", &other, "--against", &shader], &few[..]].concat()).fails_with(&["gave up"]);
     let bad = write(folder.path(), "bad.comp", "#version 450\nvoid main() { x = 1; }");
     let mut crashing = tangle([Path::new("judge"), &bad]);
     crashing.env("TANGLE_TOOLCHAIN_FAULT", "compile:crash");

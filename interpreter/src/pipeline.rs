@@ -31,11 +31,22 @@ impl std::fmt::Debug for Pipeline {
     }
 }
 
+/// Why a run says nothing.
+#[derive(Clone, Copy)]
+enum Halted {
+    /// At this place it depends on an open value whether the behaviour is undefined.
+    Undecided(u32),
+    /// The limit of steps was reached at this place.
+    Steps(u32),
+    /// Control flow is not structured.
+    Unstructured,
+}
+
 /// One run of a dispatch, and what it found out.
 struct Run {
     end: End,
-    /// A place at which it depends on an open value whether the behaviour is undefined: the run ended there.
-    undecided: Option<u32>,
+    /// Why the run ended early, if nothing is undefined.
+    halted: Option<Halted>,
     memory: Memory,
     reasons: Reasons,
     steps: u64,
@@ -78,7 +89,8 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Dispatch`] if the dispatch does not fit (a buffer is missing or too small for its type, a lane map that is none),
     /// [`Error::Memory`] if it needs more than [`Limits::memory`](crate::dispatch::Limits::memory), [`Error::Undecided`] if invocations come to
-    /// a control barrier and it depends on an open value whether all of them do.
+    /// a control barrier and it depends on an open value whether all of them do, [`Error::Steps`] if it does not end within
+    /// [`Limits::steps`](crate::dispatch::Limits::steps), [`Error::Invalid`] if constructs are not nested in each other.
     pub fn run(&self, dispatch: &Dispatch) -> Result<Outcome, Error> {
         self.run_with(dispatch, None)
     }
@@ -127,14 +139,20 @@ impl Pipeline {
                 }
                 continue;
             }
-            // Undefined behaviour must not rest on an assumption about who comes by later.
-            if matches!(run.end, End::Undefined(_)) && run.claims && !knowledge.no_claims {
+            // What ends a run must not rest on an assumption about who comes by later.
+            let is_ended = matches!(run.end, End::Undefined(_)) || run.halted.is_some();
+            if is_ended && run.claims && !knowledge.no_claims {
                 knowledge.no_claims = true;
                 continue;
             }
-            if let Some(place) = run.undecided {
-                let at = location(&self.decoded.code, &self.decoded.names, place);
-                return Err(Error::Undecided(at, self.open_path(&run).map(Box::new)));
+            let at = |place| location(&self.decoded.code, &self.decoded.names, place);
+            match run.halted {
+                Some(Halted::Undecided(place)) => {
+                    return Err(Error::Undecided(at(place), self.open_path(&run).map(Box::new)));
+                }
+                Some(Halted::Steps(place)) => return Err(Error::Steps(dispatch.limits.steps, at(place))),
+                Some(Halted::Unstructured) => return Err(Error::Invalid("control flow is not structured".into())),
+                None => {}
             }
             if let (End::Completed, Some(race)) = (&run.end, race) {
                 run.end = End::Undefined(race);
@@ -170,7 +188,7 @@ impl Pipeline {
         let memory = Memory::new(code, dispatch, n as u32, spare)?;
         let mut run = Run {
             end: End::Completed,
-            undecided: None,
+            halted: None,
             memory,
             reasons: Reasons::new(dispatch.limits.memory),
             steps: 0,
@@ -228,19 +246,17 @@ impl Pipeline {
                     run.end = End::Undefined(undefined);
                     break;
                 }
-                Err(Stop::Undecided(place)) => {
-                    run.undecided = Some(place);
-                    break;
-                }
-                Err(Stop::Steps(place)) => {
-                    return Err(Error::Steps(dispatch.limits.steps, location(code, names, place)));
-                }
-                Err(Stop::Unstructured) => return Err(Error::Invalid("control flow is not structured".into())),
                 Err(Stop::Memory) => return Err(out_of_memory(dispatch)),
+                Err(Stop::Undecided(place)) => run.halted = Some(Halted::Undecided(place)),
+                Err(Stop::Steps(place)) => run.halted = Some(Halted::Steps(place)),
+                Err(Stop::Unstructured) => run.halted = Some(Halted::Unstructured),
+            }
+            if run.halted.is_some() {
+                break;
             }
         }
         if let (End::Completed, None, Some((place, workgroup, slot, detail))) =
-            (&run.end, run.undecided, run.memory.late_race(code))
+            (&run.end, run.halted, run.memory.late_race(code))
         {
             run.end = End::Undefined(Box::new(UndefinedBehaviour {
                 rule: Rule::DataRace,

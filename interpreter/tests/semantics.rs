@@ -506,6 +506,20 @@ fn constants_of_several_indices() {
     assert_eq!(text(&run(&words, Tier::Maximal, None)), ["6"; 8].join(" "));
 }
 
+/// One value for all constituents of a composite.
+#[test]
+fn replicated_composites() {
+    let header = HEADER
+        .replacen(
+            "OpMemoryModel",
+            "OpCapability ReplicatedCompositesEXT\nOpExtension \"SPV_EXT_replicated_composites\"\nOpMemoryModel",
+            1,
+        )
+        .replacen("%array = OpType", "%fours = OpConstantCompositeReplicateEXT %v4 %4\n%array = OpType", 1);
+    let body = "%lanes = OpCompositeConstructReplicateEXT %v4 %lane\n%sum = OpIAdd %v4 %lanes %fours\n%x = OpCompositeExtract %uint %sum 3\nSTORE 0 %x\nOpReturn\n";
+    assert_eq!(text(&run(&assemble(&header, body, "spv1.3"), Tier::Maximal, None)), "4 5 6 7 8 9 a b");
+}
+
 /// An access out of bounds says of what, and control flow that is open says from where on.
 #[test]
 fn messages_name_what_they_are_about() {
@@ -524,6 +538,50 @@ fn messages_name_what_they_are_about() {
         problem.contains("OpControlBarrier") && problem.contains("the operand of OpBranchConditional"),
         "{problem}"
     );
+}
+
+/// Where division by zero, whose quotient is an infinity or a NaN, is the other operand, a compiler may multiply; zeros of no certain sign are zeros, too.
+#[test]
+fn zeros_that_are_selected_beside_a_division_by_zero_are_open() {
+    let zero = "float zero = uintBitsToFloat(data[0]);";
+    let body = format!("{zero} float q = mix(1.0 / zero, zero, lane < 4u); LOG(floatBitsToUint(q));");
+    check_all(&body, &["?"; 8].join(" "));
+    let body = format!("{zero} float q = mix(1.0 / zero, -zero, lane < 8u); LOG(floatBitsToUint(q) << 1u);");
+    check_all(&body, &["?"; 8].join(" "));
+    let body = format!("{zero} float q = mix(1.0 / float(lane + 1u), zero, lane < 8u); LOG(floatBitsToUint(q));");
+    check_all(&body, &["0"; 8].join(" "));
+}
+
+/// Flags that an instruction has count more than the execution modes.
+#[test]
+fn fast_math_flags_are_not_supported() {
+    let body = "%one = OpConvertUToF %float %1\n%r = OpFAdd %float %one %one\n%value = OpBitcast %uint %r\nSTORE 0 %value\nOpReturn\n";
+    let header = HEADER.replacen("%0 = OpC", "%float = OpTypeFloat 32\n%0 = OpC", 1);
+    let words = assemble(&header, body, "spv1.3");
+    assert!(Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default()).is_ok());
+    let header = header
+        .replacen(
+            "OpMemoryModel",
+            "OpCapability FloatControls2\nOpExtension \"SPV_KHR_float_controls2\"\nOpMemoryModel",
+            1,
+        )
+        .replacen("OpDecorate %out", "OpDecorate %r FPFastMathMode NotNaN\nOpDecorate %out", 1);
+    let words = assemble(&header, body, "spv1.3");
+    let refused = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
+    assert!(refused.expect_err("it is refused").to_string().contains("FPFastMathMode"));
+}
+
+/// A loop that goes on only because lanes were taken to be together, whom a later visitor separates, is no reason to give up.
+#[test]
+fn what_rests_on_an_assumption_is_not_given_up() {
+    let body = "uint s = 0u;
+        for (uint k = 0u; k < 2u; k++) {
+            if (lane < 4u) { if (k == 0u) { s = f(); while (s == 4u) { s = s * 1u; } } }
+            else { if (k == 1u) s = f(); }
+        }
+        LOG(lane);";
+    let outcome = attempt(&compile("uint f() { return subgroupAdd(1u); }", body), Tier::Plain, None);
+    assert!(outcome.is_ok_and(|outcome| matches!(outcome.end, End::Completed)));
 }
 
 /// What a loop control says of a loop's dependencies is for a compiler to rely on.

@@ -121,6 +121,12 @@ impl Checker<'_> {
             layout.absent.insert_lanes(subgroup.first, *absent);
         }
         layout.others = others;
+        if !layout.absent.is_empty() {
+            // Where helpers need not be active, a quad of them may be where no ballot shows it.
+            for (others, subgroup) in layout.others.iter_mut().zip(&layout.subgroups) {
+                *others = first_lanes(subgroup.size) & !subgroup.live;
+            }
+        }
         Some(layout)
     }
 

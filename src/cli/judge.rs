@@ -1,16 +1,17 @@
 //! `tangle judge FILE`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use tangle_campaign::executor::interpreter::Interpreter;
 use tangle_files::words::to_bytes;
-use tangle_interpreter::{BindingKind, BufferState, End, Error, Interface, Limits, Outcome, Tier};
-use tangle_judge::compare::{Difference, compare};
+use tangle_interpreter::{BindingKind, BufferState, End, Error, Interface, Limits, Module, Outcome, Pipeline, Tier};
+use tangle_judge::compare::{Counts, Difference, compare_with};
 use tangle_judge::contents::Contents;
 use tangle_judge::device::{Compared, Device, Made, Ready};
 use tangle_judge::finding::{Finding, TIERS, tier_name};
@@ -217,8 +218,12 @@ fn module_of(file: &Path, target: Option<&str>) -> anyhow::Result<Vec<u32>> {
 
 /// A module on its own, on devices, or against another one.
 fn module(args: &Args, words: &[u32], inputs: &Inputs) -> anyhow::Result<Found> {
-    let judged = judged(&args.file, words, inputs)?;
-    check_fit(args, &judged.interface)?;
+    let other = args.against.as_ref().map(|file| anyhow::Ok((file, module_of(file, args.target.as_deref())?)));
+    let other = other.transpose()?;
+    let modules = std::iter::once(words).chain(other.iter().map(|(_, words)| &words[..]));
+    let interfaces: Vec<Interface> = modules.filter_map(|words| interface(words, inputs).ok()).collect();
+    check_fit(args, inputs, &interfaces)?;
+    let judged = judge(words, inputs).map_err(|error| failed(&args.file, error))?;
     if !(args.device.is_empty() && args.drivers.driver.is_empty()) && judged.outcome.end == End::Completed {
         return on_devices(args, words, inputs, &judged);
     }
@@ -229,22 +234,37 @@ fn module(args: &Args, words: &[u32], inputs: &Inputs) -> anyhow::Result<Found> 
     if let Some(maker) = &args.against_by {
         return against_what_is_made(args, maker, words, inputs, &judged);
     }
-    let Some(other) = &args.against else { return report(&judged, args.json) };
-    let words = module_of(other, args.target.as_deref())?;
-    report_comparison(&judged, &self::judged(other, &words, inputs)?, args.json)
+    let Some((file, other)) = other else { return report(&judged, args.json) };
+    let other = judge(&other, inputs);
+    let found = compare_with(&judged.outcome, other.as_ref()).map_err(|error| failed(file, error))?;
+    report_comparison(&found, args.json)
 }
 
-/// What is given on the command line is something that the module has. What it has and nobody gave is named, since it is 0 then.
-fn check_fit(args: &Args, interface: &Interface) -> anyhow::Result<()> {
-    let known: Vec<u32> = interface.spec_constants.iter().map(|constant| constant.id).collect();
+/// What a module asks for.
+fn interface(words: &[u32], inputs: &Inputs) -> Result<Interface, Error> {
+    Ok(Pipeline::new(&Module::parse(words)?, &inputs.pipeline_options())?.interface().clone())
+}
+
+/// What is given on the command line is something that one of the modules has. Push constants that they have and nobody gave are named: they are 0.
+fn check_fit(args: &Args, inputs: &Inputs, interfaces: &[Interface]) -> anyhow::Result<()> {
+    if interfaces.is_empty() {
+        // Why there is none is said when it is to run.
+        return Ok(());
+    }
+    let constants = interfaces.iter().flat_map(|interface| interface.spec_constants.iter().map(|constant| constant.id));
+    let known: BTreeSet<u32> = constants.collect();
     if let Some((id, _)) = args.spec.iter().find(|(id, _)| !known.contains(id)) {
         anyhow::bail!("--spec {id}: the module has no specialisation constant with this SpecId; it has {known:?}");
     }
-    let given = args.push.as_ref().map_or(Ok(0), |push| push.bytes().map(|bytes| bytes.len() as u64))?;
-    let size = interface.push_size;
-    anyhow::ensure!(given <= size, "--push has {given} bytes; the push constants of the module have {size}");
+    let given = inputs.push.len() as u64;
+    let size = interfaces.iter().map(|interface| interface.push_size).max().unwrap_or_default();
+    let has_push = args.push.is_some();
+    anyhow::ensure!(
+        !has_push || given <= size,
+        "--push has {given} bytes; the push constants of the module have {size}"
+    );
     if given < size && !args.json {
-        say_stderr!("note: the push constants have {size} bytes, and --push gives {given}: the others are 0");
+        say_stderr!("note: the push constants have {size} bytes, of which {given} are given: the others are 0");
     }
     Ok(())
 }
@@ -257,22 +277,23 @@ fn against_what_is_made(
     inputs: &Inputs,
     judged: &Judged,
 ) -> anyhow::Result<Found> {
-    let made = judge(&maker.make(words)?, inputs).with_context(|| maker.to_string())?;
-    let found = report_comparison(judged, &made, args.json)?;
-    let (Some(file), Some(difference)) = (&args.reduce, compare(&judged.outcome, &made.outcome).0) else {
-        return Ok(found);
+    let made = judge(&maker.make(words)?, inputs);
+    let found = compare_with(&judged.outcome, made.as_ref()).with_context(|| maker.to_string())?;
+    let exit = report_comparison(&found, args.json)?;
+    let (Some(file), Some(difference)) = (&args.reduce, &found.0) else {
+        return Ok(exit);
     };
     let small = reduce(words, Some(Instant::now() + TIME), &mut |words| {
-        still_differs(words, inputs, &difference, &mut |words| maker.make(words).ok())
+        still_differs(words, inputs, difference, &mut |words| maker.make(words).ok())
     });
     tangle_files::write_atomically(file, &to_bytes(&small))?;
-    Ok(found)
+    Ok(exit)
 }
 
-fn judged(file: &Path, words: &[u32], inputs: &Inputs) -> anyhow::Result<Judged> {
-    let judged = judge(words, inputs);
-    let more = if let Err(Error::Steps(..)) = &judged { " (--steps sets the limit)" } else { "" };
-    judged.with_context(|| format!("{}{more}", file.display()))
+/// Why a module was not judged.
+fn failed(file: &Path, error: Error) -> anyhow::Error {
+    let more = if let Error::Steps(..) = error { " (--steps sets the limit)" } else { "" };
+    anyhow::Error::new(error).context(format!("{}{more}", file.display()))
 }
 
 fn inputs(args: &Args) -> anyhow::Result<Inputs> {
@@ -465,41 +486,71 @@ fn report_script(expectations: &[Expectation], json: bool) -> anyhow::Result<Fou
 
 fn report(judged: &Judged, json: bool) -> anyhow::Result<Found> {
     if json {
-        say!("{}", as_json(judged))?;
+        say!("{}", serde_json::to_string(&as_json(judged))?)?;
     } else {
         put(format_args!("{}", as_text(judged)))?;
     }
     Ok(found(judged.outcome.end != End::Completed))
 }
 
-fn as_json(judged: &Judged) -> Value {
+/// What is known of a module's run, for machines.
+#[derive(Serialize)]
+struct JudgedJson<'a> {
+    entry: &'a str,
+    tier: &'static str,
+    undefined_behaviour: Option<String>,
+    steps: u64,
+    subgroup_operations: Operations,
+    open_path: Option<String>,
+    buffers: Vec<BufferJson<'a>>,
+    reasons: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Operations {
+    executed: u64,
+    open: u64,
+}
+
+/// A buffer by its address or its descriptor.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum BufferJson<'a> {
+    Address { address: u64, words: Words<'a> },
+    Descriptor { set: u32, binding: u32, element: u32, words: Words<'a> },
+}
+
+/// The words of a buffer, `null` where one is open. They may be many: none of them is kept.
+struct Words<'a>(&'a BufferState);
+
+impl Serialize for Words<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((0..self.0.bytes.len() / 4).map(|word| self.0.word(4 * word)))
+    }
+}
+
+fn as_json(judged: &Judged) -> JudgedJson<'_> {
     let outcome = &judged.outcome;
-    let words = |buffer: &BufferState| -> Vec<Value> {
-        (0..buffer.bytes.len() / 4).map(|word| buffer.word(4 * word).map_or(Value::Null, Value::from)).collect()
+    let buffer = |buffer| {
+        let (words, &BufferState { set, binding, element, address, .. }) = (Words(buffer), buffer);
+        match address {
+            Some(address) => BufferJson::Address { address, words },
+            None => BufferJson::Descriptor { set, binding, element, words },
+        }
     };
-    let buffers: Vec<Value> = outcome
-        .buffers
-        .iter()
-        .map(|buffer| match buffer.address {
-            Some(address) => json!({ "address": address, "words": words(buffer) }),
-            None => json!({
-                "set": buffer.set, "binding": buffer.binding, "element": buffer.element, "words": words(buffer),
-            }),
-        })
-        .collect();
-    let undefined = match &outcome.end {
-        End::Completed => Value::Null,
-        End::Undefined(what) => Value::from(what.to_string()),
-    };
-    json!({
-        "entry": judged.interface.entry,
-        "tier": tier_name(judged.tier),
-        "undefined_behaviour": undefined,
-        "steps": outcome.steps,
-        "subgroup_operations": { "executed": outcome.tangles.0, "open": outcome.tangles.1 },
-        "buffers": buffers,
-        "reasons": outcome.reasons.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    })
+    JudgedJson {
+        entry: &judged.interface.entry,
+        tier: tier_name(judged.tier),
+        undefined_behaviour: match &outcome.end {
+            End::Completed => None,
+            End::Undefined(what) => Some(what.to_string()),
+        },
+        steps: outcome.steps,
+        subgroup_operations: Operations { executed: outcome.tangles.0, open: outcome.tangles.1 },
+        open_path: outcome.open_path.as_ref().map(ToString::to_string),
+        buffers: outcome.buffers.iter().map(buffer).collect(),
+        reasons: outcome.reasons.iter().map(ToString::to_string).collect(),
+    }
 }
 
 /// Rows of a buffer that are shown.
@@ -566,8 +617,7 @@ fn buffer_text(buffer: &BufferState, name: &str, outcome: &Outcome, text: &mut S
     }
 }
 
-fn report_comparison(first: &Judged, second: &Judged, json: bool) -> anyhow::Result<Found> {
-    let (difference, counts) = compare(&first.outcome, &second.outcome);
+fn report_comparison((difference, counts): &(Option<Difference>, Counts), json: bool) -> anyhow::Result<Found> {
     let says = difference.as_ref().map(|difference| match difference {
         Difference::Behaviour { first, second } => format!("the first {first}; the second {second}"),
         Difference::Word { set, binding, element, offset, first, second } => {

@@ -79,7 +79,7 @@ pub fn fitted(front_end: &FrontEnd, mut case: Case) -> Case {
     let of_language = tangle_emit::fitted(front_end.language, case);
     let mut of_compiler = of_language.clone();
     (row.fitted)(&mut of_compiler);
-    if validate(&of_compiler).is_ok() { of_compiler } else { of_language }
+    if of_compiler != of_language && validate(&of_compiler).is_ok() { of_compiler } else { of_language }
 }
 
 /// Starts a compiler that is a program, and says what is wrong if the system cannot: a library is missing or too old, say.

@@ -1,6 +1,8 @@
 //! Two modules with the same inputs: do they leave the same?
 
-use tangle_interpreter::{BufferState, End, Outcome};
+use tangle_interpreter::{BufferState, End, Error, Outcome};
+
+use crate::run::Judged;
 
 /// The first place where two outcomes contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,29 @@ pub struct Counts {
     pub open: u64,
     /// Words that only one determines: the other's convergence rules, or undefined values, say less.
     pub weaker: u64,
+}
+
+/// So many times the steps of a module that ends another one may take before it counts as one that does not.
+const MUCH_LONGER: u64 = 64;
+
+/// Compares an outcome with what came of another module. One that has not ended when it has taken many times the steps of the first is different.
+///
+/// # Errors
+/// Why nothing came of the other.
+pub fn compare_with(first: &Outcome, second: Result<&Judged, &Error>) -> Result<(Option<Difference>, Counts), Error> {
+    match second {
+        Ok(second) => Ok(compare(first, &second.outcome)),
+        Err(Error::Steps(limit, location))
+            if first.end == End::Completed && limit / MUCH_LONGER >= first.steps.max(1) =>
+        {
+            let difference = Difference::Behaviour {
+                first: format!("completes after {} steps", first.steps),
+                second: format!("has not ended after {limit}, at {location}"),
+            };
+            Ok((Some(difference), Counts::default()))
+        }
+        Err(error) => Err(error.clone()),
+    }
 }
 
 /// Compares two outcomes word by word. Where one has undefined behaviour it may do anything; that the other does not is a difference.

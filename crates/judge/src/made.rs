@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use tangle_interpreter::End;
 use tangle_runner::wait_within;
 
-use crate::compare::{Difference, compare};
+use crate::compare::{Difference, compare_with};
 use crate::run::{Inputs, judge};
 
 /// What takes more processor time than this makes nothing, nor what is blocked three times as long: a command may hang on what a reducer
@@ -79,14 +79,15 @@ pub fn still_differs(
     if before.outcome.end != End::Completed {
         return false;
     }
-    let Some(after) = make(module).and_then(|made| judge(&made, inputs).ok()) else { return false };
-    let found = compare(&before.outcome, &after.outcome).0;
+    let Some(after) = make(module).map(|made| judge(&made, inputs)) else { return false };
+    let Ok((found, _)) = compare_with(&before.outcome, after.as_ref()) else { return false };
     found.is_some_and(|found| std::mem::discriminant(&found) == std::mem::discriminant(difference))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::compare;
     use crate::edit::{Instructions, opcode};
     use crate::reduce::reduce;
     use tangle_program::case::SpirvVersion;

@@ -147,6 +147,9 @@ impl Decoder<'_> {
 
     fn decorate(&mut self, id: u32, decoration: Decoration, operands: &[Operand]) {
         match decoration {
+            // "If the SPIR-V specifies it explicitly using the code:FPFastMath decoration […] then that is used" (Vulkan, "Precision and Operation of
+            // SPIR-V Instructions"), in place of what the execution modes say.
+            Decoration::FPFastMathMode => self.unsupported("the decoration FPFastMathMode"),
             Decoration::NonUniform => return self.marks.get_or_default(id).non_uniform = true,
             Decoration::RelaxedPrecision => return self.marks.get_or_default(id).relaxed = true,
             Decoration::NoContraction => return self.marks.get_or_default(id).no_contraction = true,
@@ -228,6 +231,11 @@ impl Decoder<'_> {
         } else {
             Tier::Plain
         }
+    }
+
+    /// True if floats of this width keep infinities, NaN and the signs of zeros.
+    pub(super) fn keeps_signs(&self, width: u8) -> bool {
+        [16, 32, 64].iter().zip(self.float_modes).any(|(&of, modes)| of == width && modes.preserve)
     }
 
     pub(super) fn float_modes(&self, entry: u32) -> [FloatModes; 3] {

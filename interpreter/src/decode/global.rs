@@ -236,6 +236,13 @@ impl<'a> Decoder<'a> {
                 }
                 cells
             }
+            // One value for all constituents (SPV_EXT_replicated_composites).
+            Opcode::ConstantCompositeReplicateEXT | Opcode::SpecConstantCompositeReplicateEXT => {
+                let part = id_at(inst, 0)?;
+                let part = self.constants.get(part).ok_or_else(|| invalid(format!("%{part} is no constant")))?;
+                let part = part.cells.clone();
+                part.iter().copied().cycle().take(self.checked_cells(ty)?).collect()
+            }
             Opcode::SpecConstantOp => self.constant_operation(inst, ty)?.into(),
             other => {
                 self.unsupported(format!("Op{other:?}"));

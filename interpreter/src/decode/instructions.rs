@@ -227,6 +227,13 @@ impl Decoder<'_> {
                 }
                 self.define(id, ty, cells)
             }
+            // One value for all constituents (SPV_EXT_replicated_composites).
+            O::CompositeConstructReplicateEXT => {
+                let (id, ty) = self.result(inst)?;
+                let part = self.cells(id_at(inst, 0)?)?;
+                let count = self.checked_cells(ty)?;
+                self.define(id, ty, part.iter().copied().cycle().take(count).collect())
+            }
             O::CompositeExtract => {
                 let (id, ty) = self.result(inst)?;
                 let composite = id_at(inst, 0)?;
@@ -383,7 +390,7 @@ impl Decoder<'_> {
             return Err(invalid("OpSelect of different lengths"));
         }
         let float = match self.types.components(ty) {
-            Some((Scalar::Float(w), _)) => Some(w),
+            Some((Scalar::Float(w), _)) if !self.keeps_signs(w) => Some(w),
             _ => None,
         };
         let cells = (0..x.len()).map(|c| {

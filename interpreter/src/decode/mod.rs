@@ -165,6 +165,7 @@ pub(crate) struct Decoder<'a> {
     /// `OpName` of ids.
     name_of: Ids<Number>,
     function_ids: FxHashMap<u32, u32>,
+    float_modes: [FloatModes; 3],
     /// The variables that the entry point names.
     in_interface: BTreeSet<u32>,
     glsl: BTreeSet<u32>,
@@ -239,13 +240,13 @@ pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decod
     let mut decoder = Decoder::new(&module.source, options);
     let read = decoder.globals().and_then(|(entry_id, interface)| {
         decoder.functions(entry_id)?;
-        Ok((entry_id, interface))
+        Ok(interface)
     });
     // What is not supported may be why something else looks invalid.
     if !decoder.unsupported.is_empty() && !matches!(read, Err(Error::Memory(_))) {
         return Err(Error::Unsupported(decoder.unsupported.into_iter().collect()));
     }
-    let (entry_id, mut interface) = read?;
+    let mut interface = read?;
     for (number, _) in decoder.image_bindings.iter().filter(|(_, ty)| decoder.atomic_images.contains(ty)) {
         if let Some(image) = &mut interface.bindings[*number].image {
             image.atomic = true;
@@ -254,8 +255,7 @@ pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decod
     decoder.finish()?;
     let made = |not_made: Orders| not_made.map(|not_made| decoder.vulkan_memory && !not_made);
     (decoder.code.made_available, decoder.code.made_visible) = (made(decoder.not_made.0), made(decoder.not_made.1));
-    let float_modes = decoder.float_modes(entry_id);
-    Ok(Decoded { code: decoder.code, interface, names: decoder.names, float_modes })
+    Ok(Decoded { code: decoder.code, interface, names: decoder.names, float_modes: decoder.float_modes })
 }
 
 impl<'a> Decoder<'a> {
@@ -288,6 +288,7 @@ impl<'a> Decoder<'a> {
             names: Names::default(),
             name_of: Ids::new(count, bound),
             function_ids: FxHashMap::default(),
+            float_modes: [FloatModes::default(); 3],
             in_interface: BTreeSet::new(),
             glsl: BTreeSet::new(),
             ignored_sets: BTreeSet::new(),
@@ -351,6 +352,10 @@ impl<'a> Decoder<'a> {
         if stage != spirv::ExecutionModel::GLCompute {
             self.unsupported(format!("execution model {stage:?}"));
         }
+        if self.has_mode(entry_id, spirv::ExecutionMode::FPFastMathDefault) {
+            self.unsupported("the execution mode FPFastMathDefault");
+        }
+        self.float_modes = self.float_modes(entry_id);
         self.in_interface = self.interface_of(entry_id, stage);
         self.memory_model();
         self.imports();

@@ -438,28 +438,25 @@ impl Machine<'_> {
     /// the other operand has the other one, and the whole value where that is an infinity or a NaN.
     fn selected_zero(&mut self, inst: &Inst, w: u8) {
         self.mov(inst.d, inst.a);
-        if self.modes(w).preserve {
-            return;
-        }
         let sign = 1 << (w - 1);
         for at in 0..self.active.len() {
             let slot = self.active[at] as usize;
             let (bits, taint) = self.columns.get(inst.a, slot);
-            if taint != 0 || bits & !sign != 0 {
-                continue;
-            }
-            let others = [inst.b, inst.c].map(|reg| {
-                let (bits, taint) = self.columns.get(reg, slot);
-                self.number(w, bits, taint)
+            let Number::Range(0.0, 0.0) = self.number(w, bits, taint) else { continue };
+            let others = [inst.b, inst.c].map(|reg| self.columns.get(reg, slot));
+            let is_infinite = others.iter().any(|&(bits, taint)| match self.number(w, bits, taint) {
+                Number::Infinite(_) | Number::Nan => true,
+                Number::Unknown => self.reasons.why(taint) == Why::Implementation,
+                Number::Range(..) => false,
             });
             let is_negative = bits & sign != 0;
-            let may_differ = |x: &Number| match *x {
+            let may_differ = |&(bits, taint): &(u64, u32)| match self.number(w, bits, taint) {
                 Number::Range(low, high) => [low, high].iter().any(|end| end.is_sign_negative() != is_negative),
                 _ => false,
             };
-            let taint = if others.iter().any(|x| matches!(x, Number::Infinite(_) | Number::Nan)) {
+            let taint = if is_infinite {
                 self.reasons.taint(Why::Implementation, inst.place)
-            } else if others.iter().any(may_differ) {
+            } else if taint == 0 && others.iter().any(may_differ) {
                 self.reasons.flipped(Why::Implementation, inst.place, sign)
             } else {
                 continue;

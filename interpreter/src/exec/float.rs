@@ -571,6 +571,10 @@ impl Machine<'_> {
             Float2::Mul => between(product((a, b), (c, d))),
             // 2.5 ULP for divisors of this size.
             Float2::Div => {
+                if c == 0.0 && d == 0.0 {
+                    // An infinity or a NaN.
+                    return Answer::Open(Why::Implementation);
+                }
                 let (_, least, most) = format(w.min(32));
                 let sizes = [c.abs(), d.abs()];
                 let fits =

@@ -403,7 +403,7 @@ fn answer(request: &Request, begin: &mut dyn FnMut(Step)) -> Answer {
             match compile_with_lines(source, *version) {
                 Ok(module) => Ok(Answer::Made(module)),
                 Err(ToolchainError::Compile(message)) => Err(message),
-                Err(error) => Err(error.to_string()),
+                Err(error) => Ok(Answer::Absent(error.to_string().into())),
             }
         }
         Request::Make { source, by, version, flags } => made(source, by.as_ref(), *version, flags, &mut enter),
