@@ -254,7 +254,9 @@ fn check_fit(args: &Args, inputs: &Inputs, interfaces: &[Interface]) -> anyhow::
     let constants = interfaces.iter().flat_map(|interface| interface.spec_constants.iter().map(|constant| constant.id));
     let known: BTreeSet<u32> = constants.collect();
     if let Some((id, _)) = args.spec.iter().find(|(id, _)| !known.contains(id)) {
-        anyhow::bail!("--spec {id}: the module has no specialisation constant with this SpecId; it has {known:?}");
+        let known: Vec<String> = known.iter().map(u32::to_string).collect();
+        let there = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        anyhow::bail!("--spec {id}: the module has no specialisation constant with this SpecId; there is {there}");
     }
     let given = inputs.push.len() as u64;
     let size = interfaces.iter().map(|interface| interface.push_size).max().unwrap_or_default();
