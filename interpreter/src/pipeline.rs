@@ -31,22 +31,11 @@ impl std::fmt::Debug for Pipeline {
     }
 }
 
-/// Why a run says nothing.
-#[derive(Clone, Copy)]
-enum Halted {
-    /// At this place it depends on an open value whether the behaviour is undefined.
-    Undecided(u32),
-    /// The limit of steps was reached at this place.
-    Steps(u32),
-    /// Control flow is not structured.
-    Unstructured,
-}
-
 /// One run of a dispatch, and what it found out.
 struct Run {
     end: End,
     /// Why the run ended early, if nothing is undefined.
-    halted: Option<Halted>,
+    halted: Option<Error>,
     memory: Memory,
     reasons: Reasons,
     steps: u64,
@@ -145,14 +134,8 @@ impl Pipeline {
                 knowledge.no_claims = true;
                 continue;
             }
-            let at = |place| location(&self.decoded.code, &self.decoded.names, place);
-            match run.halted {
-                Some(Halted::Undecided(place)) => {
-                    return Err(Error::Undecided(at(place), self.open_path(&run).map(Box::new)));
-                }
-                Some(Halted::Steps(place)) => return Err(Error::Steps(dispatch.limits.steps, at(place))),
-                Some(Halted::Unstructured) => return Err(Error::Invalid("control flow is not structured".into())),
-                None => {}
+            if let Some(error) = run.halted {
+                return Err(error);
             }
             if let (End::Completed, Some(race)) = (&run.end, race) {
                 run.end = End::Undefined(race);
@@ -247,16 +230,21 @@ impl Pipeline {
                     break;
                 }
                 Err(Stop::Memory) => return Err(out_of_memory(dispatch)),
-                Err(Stop::Undecided(place)) => run.halted = Some(Halted::Undecided(place)),
-                Err(Stop::Steps(place)) => run.halted = Some(Halted::Steps(place)),
-                Err(Stop::Unstructured) => run.halted = Some(Halted::Unstructured),
+                Err(Stop::Undecided(place)) => {
+                    let path = self.open_path(&run).map(Box::new);
+                    run.halted = Some(Error::Undecided(location(code, names, place), path));
+                }
+                Err(Stop::Steps(place)) => {
+                    run.halted = Some(Error::Steps(dispatch.limits.steps, location(code, names, place)));
+                }
+                Err(Stop::Unstructured) => run.halted = Some(Error::Invalid("control flow is not structured".into())),
             }
             if run.halted.is_some() {
                 break;
             }
         }
         if let (End::Completed, None, Some((place, workgroup, slot, detail))) =
-            (&run.end, run.halted, run.memory.late_race(code))
+            (&run.end, &run.halted, run.memory.late_race(code))
         {
             run.end = End::Undefined(Box::new(UndefinedBehaviour {
                 rule: Rule::DataRace,

@@ -333,8 +333,7 @@ impl<'a> Decoder<'a> {
             Some(Operand::StorageClass(class)) => *class,
             _ => return Err(invalid("OpVariable without a storage class")),
         };
-        // "The module-scope OpVariable instructions ... identify the set of global variables that are the interface of the entry point" (SPIR-V 1.6,
-        // OpEntryPoint): others are those of other entry points.
+        // All that an entry point uses are in its interface (SPIR-V 1.6, OpEntryPoint): others are those of other entry points.
         if matches!(class, StorageClass::Input | StorageClass::Output) && !self.in_interface.contains(&id) {
             return Ok(());
         }
