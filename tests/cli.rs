@@ -1177,7 +1177,16 @@ fn what_is_given_to_a_shader_has_to_fit() {
     let judge = |more: &[&str]| run([&["judge", &shader], more].concat());
     judge(&["--spec", "5=1"]).fails_with(&["SpecId", "there is 3"]);
     judge(&["--push", "zeros:12"]).fails_with(&["12 bytes", "have 8"]);
-    judge(&["--buffer", "0.0=zeros:64", "--buffer", "0.0=zeros:32"]).fails_with(&["0.0 is given twice"]);
+    for [flag, first, second, name] in [
+        ["--buffer", "0.0=zeros:64", "0.0=zeros:32", "0.0"],
+        ["--buffer", "0.0[1]=zeros:64", "0.0[1]=zeros:32", "0.0[1]"],
+        ["--spec", "3=1", "3=2", "3"],
+        ["--memory", "0x100=zeros:4", "256=zeros:4", "0x100"],
+        ["--image", "0.1=4x4", "0.1=4x5", "0.1"],
+        ["--descriptors", "0.1=4", "0.1=5", "0.1"],
+    ] {
+        judge(&[flag, first, flag, second]).fails_with(&[&format!("{flag} {name} is given twice")]);
+    }
     judge(&["--steps", "1000"]).fails_with(&["gave up after 1000 steps", "--steps sets the limit"]);
     assert!(judge(&[]).expect(0).stderr.contains("note: the push constants have 8 bytes, of which 0 are given"));
     assert_eq!(judge(&["--push", "zeros:8", "--spec", "3=2"]).expect(0).stderr, "");

@@ -1,5 +1,6 @@
 //! Compilers as devices: random cases through glslang's HLSL front end, which is always there, and planted faults of a compiler.
 
+use tangle_campaign::finding::describe;
 use tangle_campaign::plan::{Choice, Plan};
 use tangle_campaign::prepare::{Prepared, prepare};
 use tangle_campaign::target::{Conclusion, Finish, Target};
@@ -73,6 +74,25 @@ fn planted_faults_are_found(compiler: &str, programs: u64) {
     assert!(planted >= 15, "{planted}");
     // A shift of numbers without their highest bit is the same, arithmetic or not.
     assert!(missed.len() * 20 <= planted, "missed: {missed:?}");
+}
+
+/// A compiler that makes a loop endless is found by what the program needs, and the finding says how much that is.
+#[test]
+fn a_module_that_does_not_end_is_found() {
+    let (prepared, _) = right(&target("hlsl@glslang"), 60);
+    let faulty = target("hlsl@glslang:lose-step");
+    let endless = prepared.iter().find_map(|prepared| match faulty.run(prepared) {
+        conclusion @ Conclusion { finish: Finish::Endless { .. }, .. } => Some((&prepared.case, conclusion)),
+        _ => None,
+    });
+    let (case, conclusion) = endless.expect("a program has a loop that counts");
+    let signature = conclusion.signature(case).map(|signature| signature.to_string());
+    assert_eq!(signature.as_deref(), Some("toolchain: the module does not end: the program does"));
+    let said = describe(case, &conclusion.finish);
+    assert!(
+        said.starts_with("the module does not end: ") && said.contains(" instructions are enough; after "),
+        "{said}"
+    );
 }
 
 /// How many faults have a place in these programs, and the names of those that none of them shows.

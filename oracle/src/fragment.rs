@@ -299,8 +299,34 @@ pub(crate) fn words(draw: &Draw, layout: &Layout) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use tangle_program::case::Launch;
+
     use super::*;
     use crate::map::LaneMap;
+
+    /// A quad of three fragments in a subgroup of 8. Where its helper is active (rule H4), the other lanes are known not to be; where it is not, any may be.
+    #[test]
+    fn h4_who_may_be_in_other_quads() {
+        let case = include_str!("../../corpus/fragments/load_of_helper.json");
+        let mut case = Case::from_json(case).expect("a case of the corpus");
+        case.entry_point.launch = Launch::Draw(Draw::new([2, 2], vec![[[0, 0], [2, 0], [0, 4]]]));
+        let promise = SizePromise { default: 8, min: 8, max: 8 };
+        let right = LaneMap::linear(&case, 8).words(&case);
+        for (tier, ballot, absent, others, broken) in [
+            (Tier::Maximal, 0b1111, 0, 0, vec![]),
+            (Tier::Maximal, 0b0111, 0b1000, 0b1111_0000, vec![MapRule::ActiveHelpers]),
+            (Tier::Plain, 0b0111, 0, 0b1111_1000, vec![]),
+        ] {
+            case.tier = tier;
+            let mut words = right.clone();
+            words.chunks_mut(FRAGMENT_MAP_WORDS).take(3).for_each(|record| record[3] = ballot);
+            let (layout, faults) = check(&case, &words, promise);
+            let rules: Vec<MapRule> = faults.iter().map(|fault| fault.rule).collect();
+            let Some(layout) = layout else { panic!("{tier:?}, {ballot:#b}: {faults:?}") };
+            let found = (layout.absent.lanes(0, 8), layout.others, rules);
+            assert_eq!(found, (absent, vec![others], broken), "{tier:?}, {ballot:#b}");
+        }
+    }
 
     /// The records agree with each other, and the first pixel's neighbour would be outside of the framebuffer.
     #[test]

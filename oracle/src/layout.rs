@@ -323,6 +323,13 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn maps_that_may_be_right_after_all_are_strong() {
+        let strong = MapRule::ALL.into_iter().filter(|rule| rule.severity() != Severity::Hard);
+        assert_eq!(strong.collect::<Vec<_>>(), [MapRule::Quads, MapRule::NoHelpers]);
+        assert_eq!(MapRule::Quads.severity(), Severity::Strong);
+    }
+
     /// A helper stands in for a fragment only where there is one.
     #[test]
     fn helpers_that_stand_in_for_fragments() {

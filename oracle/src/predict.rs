@@ -386,6 +386,7 @@ pub(crate) fn lanes_by_subgroup(layout: &Layout, mask: &Mask) -> Vec<(usize, u12
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::Shown;
 
     /// Three entries: a site with two values, one with one, one with two. Values 2 and 7 are not compared.
     fn log() -> LaneLog {
@@ -399,6 +400,24 @@ mod tests {
             severity: vec![(1, Quality), (3, Strong), (4, Strong), (6, Quality)],
             path: Strong,
             shown: Vec::new(),
+        }
+    }
+
+    /// What words show goes with the words, and with the other word of the same value.
+    #[test]
+    fn what_is_shown_goes_with_what_is_left_open() {
+        let shown = [(1, 0), (2, 1), (4, 2), (6, 3), (7, 3)].map(|(at, name)| Shown { at, name, part: 0 });
+        for (open, left) in [
+            (&[][..], &[1, 2, 4, 6, 7][..]),
+            (&[0, 1], &[2, 4, 6, 7]),
+            (&[0, 0, 0, 0, 0, 0, 1], &[1, 2, 4]),
+            (&[0, 0, 0, 0, 0, 1], &[1, 2, 4]),
+            (&[0, 0, 0, 1], &[1, 2]),
+            (&[1], &[]),
+        ] {
+            let mut log = LaneLog { shown: shown.to_vec(), ..log() };
+            log.leave_open(open);
+            assert_eq!(log.shown.iter().map(|shown| shown.at).collect::<Vec<_>>(), left, "{open:?}");
         }
     }
 

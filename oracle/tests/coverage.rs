@@ -131,6 +131,8 @@ fn how_far_a_cell_can_get() {
         (Op::MemoryBarrierShared, Stage::Compute, Fill::Reached),
         (Op::MemoryBarrierShared, Stage::Mesh, Fill::Reached),
         (Op::MemoryBarrierShared, Stage::Fragment, Fill::Empty),
+        (Op::DFdxFine, Stage::Fragment, Fill::Checked),
+        (Op::DFdxFine, Stage::Compute, Fill::Empty),
     ] {
         assert_eq!(reachable_in(row(op), stage), fill, "{op:?} {stage:?}");
     }

@@ -241,6 +241,25 @@ fn an_index_that_is_not_known() {
     check_tiers(&known, "A=40:[10] B=FF:[11 10 10 10 10 10 10 10]", "A=40:[10] B=FF:[11 10 10 10 10 10 10 10]");
 }
 
+/// A store to an element that is not known may be to any of the lane's own, and to no other lane's.
+#[test]
+fn a_store_to_an_index_that_is_not_known() {
+    let inner = [when(odd(), []), set(0, open_sum())];
+    let element = || Some(bin(var(0), BinaryOp::BitAnd, uint(1)));
+    let stored = Stmt::Store { array: 0, element: element(), value: uint(7) };
+    let of = |lane: u32| [2 * lane, 2 * lane + 1].map(|index| load(uint(index)));
+    let logs = [log(A, of(0)), log(B, of(1)), log(C, of(3))];
+    let mut case = with_arrays([set(0, uint(0)), when(below(2), inner), when(below(3), [stored]), barrier()]);
+    case.program.functions[0].body.extend(logs);
+    (case.program.shared[0].len, case.program.shared[0].parts) = (16, 2);
+    // Lane 2 stores to its first element.
+    let two = log(4, of(2));
+    case.program.functions[0].body.push(two);
+    let all = |word: &str| [word; 8].join(" ");
+    let known = format!("C=FF:[{}] D=FF:[{}]", all("10/10"), all("7/10"));
+    check_tiers(&case, &format!("A=FF:[{0}] B=FF:[{0}] {known}", all("7/10")), &format!("A=FF? B=FF? {known}"));
+}
+
 /// A lane whose path is not known may have written anything (rule D4): every load is open from the start, and what is stored is not.
 #[test]
 fn a_lost_lane_may_touch_anything() {

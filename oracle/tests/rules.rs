@@ -597,10 +597,24 @@ fn undefined_behaviour_is_invalid() {
     assert!(observe(&device, &LaneMap::linear(&device, 8), || Spec).is_ok(), "a device gives something");
     // Lane 2 gets 1 from its neighbour; lane 0's operand is undefined.
     let one_less = bin(shifted_up(), BinaryOp::BitXor, uint(1));
+    let remainder = |of: Expr| {
+        let rest = Expr::Intrinsic(Intrinsic::SignedRem, vec![Expr::Int(7), Expr::Cast(Scalar::Int, Box::new(of))]);
+        Expr::Cast(Scalar::Uint, Box::new(rest))
+    };
+    let device = main_of([log(A, [remainder(Expr::Push(0))])]);
+    assert!(observe(&device, &LaneMap::linear(&device, 8), || Spec).is_ok(), "a device gives something");
+    // Of a lane whose operand is undefined nothing is said; those of the others are 1, 1, 2, 3, 4, 5 and 6.
+    let divisor =
+        bin(shifted_up(), BinaryOp::Add, Expr::Cast(Scalar::Uint, Box::new(bin(lane(), BinaryOp::Eq, uint(1)))));
+    let device = main_of([log(A, [remainder(divisor)])]);
+    let found = expected(&device, &LaneMap::linear(&device, 8)).expect("it is defined");
+    assert_eq!(found, "A=FF:[? 0 0 1 1 3 2 1]");
     let ballot = || op(SubgroupOp::Ballot, [odd()]);
     for (what, expr) in [
         ("division by zero", divide),
-        ("division by zero in one lane", bin(uint(1), BinaryOp::Div, one_less)),
+        ("division by zero in one lane", bin(uint(1), BinaryOp::Div, one_less.clone())),
+        ("a remainder of zero", remainder(Expr::Push(0))),
+        ("a remainder of zero in one lane", remainder(one_less)),
         ("a lane to broadcast from that differs", op(SubgroupOp::Broadcast, [lane(), lane()])),
         ("a delta to rotate by that differs", op(SubgroupOp::Rotate, [lane(), lane()])),
         (

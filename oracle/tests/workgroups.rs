@@ -5,7 +5,7 @@ use tangle_analysis::validate::validate;
 use tangle_generator::{Config, from_seed};
 use tangle_oracle::faults::workgroup::{PlantedWorkgroup, WorkgroupFault};
 use tangle_oracle::judge::{Judgement, Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{MinimalReconvergence, Rules, Spec};
 use tangle_program::case::{Case, DerivativeGroup, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
@@ -65,6 +65,23 @@ fn what_is_found_in_a_payload() {
     assert_eq!(found(Stage::Task, 1, false), Ok((0..8).collect()));
     assert_eq!(found(Stage::Task, 2, false), Ok((0..8).flat_map(|word| [word, word]).collect()));
     assert_eq!(found(Stage::Mesh, 0, true), Ok((0..4).chain(64..68).collect()));
+    for (stage, meshes, by_task, at, seen) in [
+        (Stage::Task, 2, false, 3, "mesh workgroup 1 found 0x7 of invocation 1 in the payload, not 0xfffffffe"),
+        (Stage::Mesh, 0, true, 1, "invocation 1 found 0x7 in the payload, not 0xfffffffe"),
+        (Stage::Mesh, 0, true, 4, "invocation 0 found 0x7 in the payload, not 0xffffffbf"),
+    ] {
+        let mut case = main_of([]);
+        case.entry_point.stage = stage;
+        case.entry_point.spirv = SpirvVersion::V1_4;
+        case.entry_point.launch = Launch::workgroups([4, 1, 1], [2, 1, 1]);
+        (case.entry_point.workgroups_mut().meshes, case.entry_point.workgroups_mut().by_task) = (meshes, by_task);
+        let mut words = LaneMap::linear(&case, 4).words(&case);
+        let records = words.len() - 8 * case.entry_point.payload_copies();
+        words[records + at] = 7;
+        let (_, faults) = LaneMap::check(&case, &words, SizePromise { default: 4, min: 4, max: 4 });
+        let found: Vec<(MapRule, &str)> = faults.iter().map(|fault| (fault.rule, fault.seen.as_str())).collect();
+        assert_eq!(found, [(MapRule::Payload, seen)]);
+    }
     for (stage, meshes, by_task, reason) in [
         (Stage::Compute, 1, false, "mesh workgroups are emitted by task shaders, not by compute shaders"),
         (Stage::Mesh, 1, false, "mesh workgroups are emitted by task shaders, not by mesh shaders"),

@@ -298,28 +298,44 @@ fn failed(file: &Path, error: Error) -> anyhow::Error {
     anyhow::Error::new(error).context(format!("{}{more}", file.display()))
 }
 
+/// What an option that may be repeated gives, each of its names once.
+fn once<K: Copy + Ord, V>(
+    given: impl IntoIterator<Item = (K, V)>,
+    named: impl Fn(K) -> String,
+) -> anyhow::Result<BTreeMap<K, V>> {
+    let mut all = BTreeMap::new();
+    for (name, value) in given {
+        anyhow::ensure!(all.insert(name, value).is_none(), "{} is given twice", named(name));
+    }
+    Ok(all)
+}
+
 fn inputs(args: &Args) -> anyhow::Result<Inputs> {
     let (mut buffers, mut elements) = (BTreeMap::new(), BTreeMap::new());
-    for ((set, binding, element), contents) in &args.buffer {
-        let before = match element {
-            None => buffers.insert((*set, *binding), contents.bytes()?),
-            Some(element) => elements.insert((*set, *binding, *element), contents.bytes()?),
-        };
-        anyhow::ensure!(before.is_none(), "--buffer {set}.{binding} is given twice");
+    let named = |(set, binding, element): (u32, u32, Option<u32>)| match element {
+        None => format!("--buffer {set}.{binding}"),
+        Some(element) => format!("--buffer {set}.{binding}[{element}]"),
+    };
+    for ((set, binding, element), contents) in
+        once(args.buffer.iter().map(|(name, contents)| (*name, contents)), named)?
+    {
+        match element {
+            None => drop(buffers.insert((set, binding), contents.bytes()?)),
+            Some(element) => drop(elements.insert((set, binding, element), contents.bytes()?)),
+        }
     }
-    let mut memory = BTreeMap::new();
-    for (address, contents) in &args.memory {
-        memory.insert(*address, contents.bytes()?);
-    }
+    let memory =
+        once(args.memory.iter().map(|(address, contents)| (*address, contents)), |a| format!("--memory {a:#x}"))?;
+    let memory = memory.into_iter().map(|(address, contents)| Ok((address, contents.bytes()?)));
     Ok(Inputs {
         buffers,
         elements,
         equal_stores: args.equal_stores,
-        memory,
-        images: args.image.iter().copied().collect(),
+        memory: memory.collect::<anyhow::Result<_>>()?,
+        images: once(args.image.iter().copied(), |(set, binding)| format!("--image {set}.{binding}"))?,
         push: args.push.as_ref().map_or(Ok(Vec::new()), Contents::bytes)?,
-        specialization: args.spec.iter().copied().collect(),
-        descriptors: args.descriptors.iter().copied().collect(),
+        specialization: once(args.spec.iter().copied(), |id| format!("--spec {id}"))?,
+        descriptors: once(args.descriptors.iter().copied(), |(set, binding)| format!("--descriptors {set}.{binding}"))?,
         workgroups: args.workgroups.0,
         subgroup_size: args.subgroup_size,
         entry: args.entry.clone(),

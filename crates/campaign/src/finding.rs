@@ -60,6 +60,7 @@ pub fn describe(case: &Case, finish: &Finish) -> String {
         Finish::NoWorker { reason } => format!("not run: {reason}"),
         Finish::Toolchain { step, message } => said(*step, message),
         Finish::Undefined { rule, place } => said(ToolStep::Execute, &format!("{rule}\n{place}")),
+        Finish::Endless { place } => said(ToolStep::Endless, place),
         Finish::Failed(outcome) => match outcome {
             Outcome::Crashed { stderr, .. } => crash(&outcome.to_string(), stderr),
             Outcome::TimedOut { stderr, .. } | Outcome::OutOfMemory { stderr, .. } => {

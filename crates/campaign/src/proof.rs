@@ -26,8 +26,8 @@ use crate::target::{Conclusion, Finish, Target};
 /// What the interpreter makes of a module.
 enum Executed {
     Leaves(Observation),
-    /// Undefined behaviour, in words. A valid case has none.
-    Undefined(String),
+    /// What no module of a valid case does: undefined behaviour, or no end.
+    Misbehaves(String),
 }
 
 /// Who changed the meaning of a case that fails on a device; `None` if that cannot be shown.
@@ -43,8 +43,8 @@ pub fn prove(target: &Target, prepared: &Prepared, conclusion: &Conclusion) -> O
         (_, Some(observation)) if matches!(kind, Kind::Value | Kind::Path) => {
             (lane_map(target, case, &observation.map)?, Some(observation))
         }
-        // The interpreter as a device found undefined behaviour; nothing was read back.
-        (Finish::Undefined { .. }, None) => {
+        // The interpreter as a device stopped at it; nothing was read back.
+        (Finish::Undefined { .. } | Finish::Endless { .. }, None) => {
             let size = target.capabilities.sizes.default;
             (spirv::LaneMap::linear(case.entry_point.group_size(), size), None)
         }
@@ -172,7 +172,12 @@ impl Run<'_> {
         let prepared = Prepared { spirv: module.to_vec(), ..self.prepared.clone() };
         match execute(&prepared, &self.map) {
             Ok(observation) => Some(Executed::Leaves(observation)),
-            Err(Stopped::Undefined(_, met)) => Some(Executed::Undefined(met.to_string())),
+            Err(Stopped::Undefined(_, met)) => {
+                Some(Executed::Misbehaves(format!("it has undefined behaviour, and the program has none: {met}")))
+            }
+            Err(Stopped::Endless(_, place)) => {
+                Some(Executed::Misbehaves(format!("it does not end, and the program does: {place}")))
+            }
             Err(Stopped::Unsupported(_)) => None,
         }
     }
@@ -180,7 +185,7 @@ impl Run<'_> {
     /// How a module is not what the program means, by the oracle of the tree.
     fn is_wrong(&self, executed: &Executed) -> Option<String> {
         let observation = match executed {
-            Executed::Undefined(met) => return Some(undefined(met)),
+            Executed::Misbehaves(how) => return Some(how.clone()),
             Executed::Leaves(observation) => observation,
         };
         match judge(&self.prepared.case, observation, self.target.capabilities.sizes).verdict {
@@ -193,16 +198,12 @@ impl Run<'_> {
     }
 }
 
-fn undefined(met: &str) -> String {
-    format!("it has undefined behaviour, and the program has none: {met}")
-}
-
 /// How the second module means something else than the first.
 fn changed(first: &Executed, second: &Executed) -> Option<String> {
     match (first, second) {
         (Executed::Leaves(first), Executed::Leaves(second)) => difference(first, second),
-        (Executed::Leaves(_), Executed::Undefined(met)) => Some(undefined(met)),
-        (Executed::Undefined(_), _) => None,
+        (Executed::Leaves(_), Executed::Misbehaves(how)) => Some(how.clone()),
+        (Executed::Misbehaves(_), _) => None,
     }
 }
 

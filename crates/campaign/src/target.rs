@@ -103,6 +103,11 @@ pub enum Finish {
         /// The instruction, the invocations and the values, as the interpreter says it.
         place: String,
     },
+    /// The module does not end, and the program does; only what counts instructions says so.
+    Endless {
+        /// How many were executed, how many are enough, and where the last of them is.
+        place: String,
+    },
     /// It ended tangle or the machine, twice: it is not run any more.
     Fatal {
         /// How it ended, in words.
@@ -128,7 +133,9 @@ impl Finish {
             Finish::Unsupported { .. } => Status::NotRun,
             Finish::Failed(_) => Status::ShortOfMemory,
             Finish::NoWorker { .. } => Status::NoWorker,
-            Finish::Toolchain { .. } | Finish::Undefined { .. } => Status::Finding(Kind::Toolchain),
+            Finish::Toolchain { .. } | Finish::Undefined { .. } | Finish::Endless { .. } => {
+                Status::Finding(Kind::Toolchain)
+            }
             Finish::Fatal { .. } => Status::Finding(Kind::Crash),
         }
     }
@@ -191,6 +198,7 @@ impl Conclusion {
             Outcome::Unsupported { missing } => Finish::Unsupported { missing },
             Outcome::WorkerLost { reason } => Finish::NoWorker { reason },
             Outcome::Undefined { rule, place, .. } => Finish::Undefined { rule, place },
+            Outcome::Endless { place, .. } => Finish::Endless { place },
             failed => Finish::Failed(failed),
         };
         vec![Conclusion { debug_settings: capabilities.debug_settings, ..Conclusion::without_data(finish) }]
@@ -248,6 +256,7 @@ impl Conclusion {
             Finish::Compiled | Finish::Unsupported { .. } | Finish::NoWorker { .. } => None,
             Finish::Toolchain { step, message } => Some(of_tool(*step, message)),
             Finish::Undefined { rule, .. } => Some(of_tool(ToolStep::Execute, rule)),
+            Finish::Endless { .. } => Some(of_tool(ToolStep::Endless, "the program does")),
             Finish::Failed(outcome) => failure::signature(outcome),
             Finish::Fatal { how } => Some(Signature::new(Kind::Crash, Detail::Text(format!("{how} twice")))),
         };

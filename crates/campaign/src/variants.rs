@@ -122,7 +122,9 @@ fn cell(case: &Case, conclusion: &Conclusion) -> Cell {
         Finish::Unsupported { missing } => (Outcome::NotRun, format!("not run: lacks {}", missing.join(", "))),
         Finish::Fatal { how } => (Outcome::NotRun, format!("not run: {how}")),
         Finish::NoWorker { reason } => (Outcome::NotRun, format!("not run: {reason}")),
-        Finish::Toolchain { .. } | Finish::Undefined { .. } | Finish::Failed(_) => (Outcome::NotRun, "not run".into()),
+        Finish::Toolchain { .. } | Finish::Undefined { .. } | Finish::Endless { .. } | Finish::Failed(_) => {
+            (Outcome::NotRun, "not run".into())
+        }
     };
     Cell { outcome, text, detail: String::new() }
 }

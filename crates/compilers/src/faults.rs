@@ -25,6 +25,8 @@ enum Change {
     Hoist,
     /// The last subgroup operation before a selection's branch moves behind it, into the true side.
     Sink,
+    /// The last store of a continue target is lost: a loop that counts there does not end.
+    LoseStep,
     /// What a merge block begins with, up to an operation of a subgroup and the store of its result, is done at the end of each arm: the lanes do not
     /// come together before it.
     IntoArms,
@@ -39,11 +41,13 @@ const fn swap(name: &'static str, of: u16, first: usize, second: usize) -> Fault
 }
 
 const BRANCH_CONDITIONAL: u16 = 250;
+const LOOP_MERGE: u16 = 246;
 const SELECTION_MERGE: u16 = 247;
 const LABEL: u16 = 248;
 const BRANCH: u16 = 249;
 const STORE: u16 = 62;
 const PHI: u16 = 245;
+const NOP: u32 = 1 << 16;
 
 /// Every fault that a device's name can ask for.
 pub const FAULTS: &[Fault] = &[
@@ -53,6 +57,7 @@ pub const FAULTS: &[Fault] = &[
     Fault { name: "hoist", change: Change::Hoist },
     Fault { name: "sink", change: Change::Sink },
     Fault { name: "merge-into-arms", change: Change::IntoArms },
+    Fault { name: "lose-step", change: Change::LoseStep },
     swap("swap-arms", BRANCH_CONDITIONAL, 2, 3),
     swap("swap-select", 169, 4, 5),
     swap("swap-subtraction", 130, 3, 4),
@@ -106,6 +111,15 @@ impl Fault {
             }
             Change::Hoist => return hoist(module, &places),
             Change::Sink => return sink(module, &places),
+            Change::LoseStep => {
+                let (at, length, _) = places.iter().rev().filter(|place| place.2 == LOOP_MERGE).find_map(|merge| {
+                    let first = beginning(module, &places, module[merge.0 + 2])?;
+                    let block =
+                        places[first..].iter().take_while(|place| !(BRANCH..=BRANCH_CONDITIONAL).contains(&place.2));
+                    block.filter(|place| place.2 == STORE).last().copied()
+                })?;
+                words[at..at + length].fill(NOP);
+            }
             Change::IntoArms => return into_arms(module, &places),
         }
         Some(words)

@@ -109,6 +109,8 @@ pub enum ToolStep {
     PromiseOptimised,
     /// The module has undefined behaviour that the program has not: an executor of modules found it.
     Execute,
+    /// The module does not end, and the program does: an executor of modules counted.
+    Endless,
 }
 
 /// A failure of the toolchain.
@@ -202,6 +204,7 @@ impl fmt::Display for ToolFault {
             ToolStep::Promise => f.write_str(message),
             ToolStep::PromiseOptimised => write!(f, "spirv-opt loses a promise: {message}"),
             ToolStep::Execute => write!(f, "the module has undefined behaviour: {message}"),
+            ToolStep::Endless => write!(f, "the module does not end: {message}"),
         }
     }
 }

@@ -6,7 +6,7 @@ use common::*;
 use tangle_program::case::{
     Case, Draw, FloatControls, FloatMode, Items, Launch, SpirvVersion, Stage, SubgroupSize, Tier,
 };
-use tangle_program::ops::{BinaryOp, UnaryOp};
+use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::Resource;
@@ -163,6 +163,17 @@ fn unwrap_if() {
     // What would stand behind a jump goes.
     let returns = in_main(&[], vec![if_else(less(lane(), uint(3)), vec![Stmt::Return(None)], vec![]), log(3)]);
     gives("unwrap", &returns, &["return;"]);
+    // What is assigned in either case is chosen.
+    let assigned = |otherwise| {
+        let branch = if_else(less(lane(), uint(3)), vec![assign(0, uint(1))], otherwise);
+        in_main(&[Type::UINT], vec![branch, logs(1, [var(0)])])
+    };
+    includes(
+        "unwrap",
+        &assigned(vec![]),
+        &["uint u0 = 0u; u0 = 1u; LOG1(1, u0);", "uint u0 = 0u; u0 = lane < 3u ? 1u : u0; LOG1(1, u0);"],
+    );
+    includes("unwrap", &assigned(vec![assign(0, lane())]), &["uint u0 = 0u; u0 = lane < 3u ? 1u : lane; LOG1(1, u0);"]);
 }
 
 #[test]
@@ -433,6 +444,17 @@ fn words() {
         &program,
         &["uint u0 = subgroupAdd(lane); LOG1(1, u0);", "int u0 = subgroupAdd(int(lane)); LOG1(1, uint(u0));"],
     );
+}
+
+/// Integers in the place of floats have no bits of floats to be made of.
+#[test]
+fn words_of_preserved_floats() {
+    let bits = Expr::Cast(Scalar::Uint16, Box::new(lane()));
+    let first = |value| Expr::subgroup(SubgroupOp::BroadcastFirst, [value]);
+    let value = first(Expr::Intrinsic(Intrinsic::FromBits, vec![bits]));
+    let mut program = in_main(&[], vec![logs(1, [Expr::Intrinsic(Intrinsic::ToBits, vec![value])])]);
+    program.entry_point.float_controls = FloatControls::NONE.with(FloatMode::SignedZeroInfNanPreserve, Scalar::Float16);
+    includes("words", &program, &["LOG1(1, subgroupBroadcastFirst(lane));"]);
 }
 
 #[test]

@@ -106,6 +106,15 @@ pub enum Outcome {
         #[serde(deserialize_with = "line")]
         place: String,
     },
+    /// The module has executed many times as many instructions as the program needs, and has not ended. Only what counts them says so; of a driver
+    /// that is [`Outcome::TimedOut`].
+    Endless {
+        /// Which launch does not end.
+        launch: u32,
+        /// How many instructions were executed, how many are enough, and where the last of them is.
+        #[serde(deserialize_with = "line")]
+        place: String,
+    },
     /// No worker could be obtained for it, through no fault of the job.
     WorkerLost {
         /// Why there is none, in a line.
@@ -130,6 +139,7 @@ impl Outcome {
             | Outcome::Unsupported { .. }
             | Outcome::Invalid { .. }
             | Outcome::Undefined { .. }
+            | Outcome::Endless { .. }
             | Outcome::WorkerLost { .. } => None,
         }
     }
@@ -461,6 +471,7 @@ impl fmt::Display for Outcome {
             }
             Outcome::Implausible { problem, stage } => write!(formatter, "impossible answer while {stage}: {problem}"),
             Outcome::Undefined { rule, place, .. } => write!(formatter, "undefined behaviour: {rule} at {place}"),
+            Outcome::Endless { place, .. } => write!(formatter, "no end: {place}"),
             Outcome::WorkerLost { reason } => write!(formatter, "no worker: {reason}"),
         }
     }

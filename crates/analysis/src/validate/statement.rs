@@ -23,15 +23,6 @@ use crate::leaving::{self, may_continue};
 use crate::names;
 use crate::uniform::Tangles;
 
-/// True if fragments may become helpers.
-fn demotes(program: &Program) -> bool {
-    let mut found = false;
-    for function in &program.functions {
-        walk_block(&function.body, &mut |stmt| found |= matches!(stmt, Stmt::Discard(Discard::Demote)));
-    }
-    found
-}
-
 impl Checker<'_, '_> {
     pub(super) fn function(&mut self, tangles: Tangles) -> Checked {
         let function = self.function;
@@ -92,7 +83,7 @@ impl Checker<'_, '_> {
             refuse!("a built-in that {} shaders do not have", self.case.entry_point.stage.name());
         }
         let is_input = |expr: &Expr| *expr == Expr::Builtin(Builtin::HelperInput);
-        if stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_input(part))) && demotes(&self.case.program) {
+        if stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_input(part))) && self.case.program.demotes() {
             refuse!("gl_HelperInvocation in a shader that demotes");
         }
         Ok(())

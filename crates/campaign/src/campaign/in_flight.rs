@@ -14,7 +14,7 @@
 //! | runs; the lane map of a GPU breaks a rule | does not | is what it was alone |
 //!
 //! Of a GPU, since others may use it: a display server, another process. A crash like those that occurred again often enough is one without
-//! being seen again. What undefined behaviour a module has is known by the launch, and nothing runs again.
+//! being seen again. What undefined behaviour a module has, or that it does not end, is known by the launch, and nothing runs again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -145,8 +145,11 @@ impl InFlight {
                 return JobResult::Rerun;
             }
         }
-        let undefined = match outcome {
-            Outcome::Undefined { launch, .. } => (launch as usize).min(self.asked().len().saturating_sub(1)),
+        // The launch that an executor of modules stopped at.
+        let stopped = match outcome {
+            Outcome::Undefined { launch, .. } | Outcome::Endless { launch, .. } => {
+                (launch as usize).min(self.asked().len().saturating_sub(1))
+            }
             _ => 0,
         };
         let cases = self.asked().iter().map(|(_, case)| &**case);
@@ -164,7 +167,7 @@ impl InFlight {
             return JobResult::Rerun;
         }
         let Some(again) = self.again.take() else {
-            return JobResult::Completed((undefined..).zip(conclusions).collect());
+            return JobResult::Completed((stopped..).zip(conclusions).collect());
         };
         if !self.together.is_empty() {
             let suspicion = outcome.suspicion();
@@ -299,6 +302,8 @@ mod tests {
     fn undefined_behaviour_is_that_of_its_launch() {
         let undefined = Outcome::Undefined { launch: 2, rule: "rule".into(), place: "place".into() };
         assert_eq!(result(3, &[undefined]), ["2 toolchain: the module has undefined behaviour: rule"]);
+        let endless = Outcome::Endless { launch: 1, place: "place".into() };
+        assert_eq!(result(3, &[endless]), ["1 toolchain: the module does not end: the program does"]);
     }
 
     #[test]

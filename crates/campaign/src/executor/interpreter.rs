@@ -18,6 +18,7 @@ use tangle_program::case::Case;
 use tangle_program::case::interface::{LOG, MAP};
 use tangle_program::map_buffer;
 use tangle_program::text::snake_case;
+use tangle_program::variant::Printing;
 use tangle_runner::{BufferKind, Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
 
 use super::traits::{BuiltIn, Description, Economy, Executor, Task, Worker, subgroup_size};
@@ -63,14 +64,24 @@ pub(crate) enum Stopped {
     Unsupported(String),
     /// This launch has undefined behaviour.
     Undefined(u32, Box<spirv::UndefinedBehaviour>),
+    /// This launch does not end where the program does: how that is known.
+    Endless(u32, String),
 }
+
+/// Instructions after which a launch is compared with what the program needs. Few need as many.
+const SOON: u64 = 1_000_000;
+/// The most that are executed, of either module.
+const MOST: u64 = 20_000_000;
+/// So many times as many as the program needs, for each lane of a subgroup, no compiler makes of it: its lanes may be apart all the time, and an operation
+/// may become a loop.
+const MANY_TIMES: u64 = 16;
 
 impl From<spirv::Error> for Stopped {
     fn from(error: spirv::Error) -> Stopped {
         // As what a device lacks.
         Stopped::Unsupported(match error {
             spirv::Error::Unsupported(list) => list.join("; "),
-            // Of long loops nothing is said.
+            // Of loops that are as long as the program's own nothing is said.
             spirv::Error::Steps(..) => "programs of so many steps".into(),
             spirv::Error::Undecided(..) => format!("a decision: {error}"),
             error => format!("the means to run it: {error}"),
@@ -106,7 +117,24 @@ impl Interpreter {
             pipeline = pipeline.with_fault(fault);
         }
         let observe = |(number, (launch, case)): (u32, (&Launch, &&Case))| {
-            let outcome = pipeline.run(&dispatch(launch, lane_map(case, pipeline.interface())))?;
+            let mut dispatch = dispatch(launch, lane_map(case, pipeline.interface()));
+            dispatch.limits.steps = SOON;
+            let mut outcome = pipeline.run(&dispatch);
+            if let Err(spirv::Error::Steps(..)) = outcome {
+                let needed = steps_of_program(case, &dispatch, &options)?;
+                dispatch.limits.steps = needed.saturating_mul(MANY_TIMES * u64::from(dispatch.lane_map.subgroup_size));
+                if dispatch.limits.steps > SOON {
+                    dispatch.limits.steps = dispatch.limits.steps.min(MOST);
+                    outcome = pipeline.run(&dispatch);
+                }
+                if let Err(spirv::Error::Steps(limit, place)) = &outcome
+                    && *limit < MOST
+                {
+                    let how = format!("{needed} instructions are enough; after {limit} it is at {place}");
+                    return Err(Stopped::Endless(number, how));
+                }
+            }
+            let outcome = outcome?;
             match outcome.end {
                 spirv::End::Completed => observation(launch, case, &outcome.buffers),
                 // A value that the case's own operations leave undefined, as a shuffle from an inactive lane does, is one that no result
@@ -120,6 +148,18 @@ impl Interpreter {
         };
         (0..).zip(job.launches.iter().zip(cases)).map(observe).collect()
     }
+}
+
+/// How many instructions the program takes by itself: those of the module that is printed from its tree, which no compiler has seen.
+fn steps_of_program(
+    case: &Case,
+    dispatch: &spirv::Dispatch,
+    options: &spirv::PipelineOptions,
+) -> Result<u64, spirv::Error> {
+    let module = tangle_emit::spirv::module(case, &Printing::PLAIN);
+    let pipeline = spirv::Pipeline::new(&spirv::Module::parse(&module)?, options)?;
+    let limits = spirv::Limits { steps: MOST, ..dispatch.limits };
+    Ok(pipeline.run(&spirv::Dispatch { limits, ..dispatch.clone() })?.steps)
 }
 
 /// True if an operation left undefined what control flow depends on, and no lost store of the compiler.
@@ -194,6 +234,7 @@ impl Worker for Interpreter {
         let outcome = match self.run(&job, task.cases) {
             Ok(launches) => Outcome::Completed(Completed { launches, ..Completed::default() }),
             Err(Stopped::Unsupported(what)) => Outcome::Unsupported { missing: vec![what] },
+            Err(Stopped::Endless(launch, place)) => Outcome::Endless { launch, place },
             Err(Stopped::Undefined(launch, met)) => {
                 Outcome::Undefined { launch, rule: met.rule.text().to_owned(), place: met.to_string() }
             }

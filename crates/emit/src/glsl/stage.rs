@@ -40,7 +40,7 @@ pub(super) fn header(case: &Case) -> Vec<&'static str> {
 /// True if the program demotes, or asks who is a helper: both are of one extension.
 fn demotes(case: &Case) -> bool {
     let asks = |expr: &Expr| *expr == Expr::Builtin(Builtin::Helper);
-    has(case, |stmt| matches!(stmt, Stmt::Discard(Discard::Demote)), asks)
+    case.program.demotes() || has(case, |_| false, asks)
 }
 
 fn has(case: &Case, stmt: impl Fn(&Stmt) -> bool, expr: impl Fn(&Expr) -> bool) -> bool {

@@ -4,6 +4,7 @@
 //! | change | leaves |
 //! |---|---|
 //! | a construct is taken out that no value depends on ([`construct`]) | every value, every path |
+//! | what helper invocations load is computed ([`helper_load`]) | every value, every path |
 //! | values of loops are kept in an array before a lane leaves ([`copy`]) | every value, every path |
 //! | exits of loops are moved to the end of their iteration ([`exit`]) | every value, every path |
 //! | the first operand stands in the place of an operation ([`operand`]) | what is logged where, as long as no path depends on it |
@@ -12,13 +13,14 @@
 //! In this order a change is near: the first of those that a program passes with is the one to tell people. What was wrong has to be compared
 //! again each time ([`still_compares`]).
 //!
-//! The first kind tells by itself, since nearly nothing else would make the program pass, and the second where the program does not pass with an
+//! The first two kinds tell by themselves, since nearly nothing else would make the program pass, and the third where the program does not pass with an
 //! optimisation off, too. The others are broad: programs of many bugs pass without `spirv-opt`, or without their exits in the middle of a loop.
 //! They tell together ([`show_one_bug`]).
 
 mod construct;
 mod copy;
 mod exit;
+mod helper_load;
 mod operand;
 mod optimisation;
 mod within;
@@ -46,6 +48,8 @@ pub struct Change(Kind);
 enum Kind {
     /// Taken out wherever it stands in one kind of place.
     Construct(Construct, Within),
+    /// Computed where a helper would load it.
+    HelperLoad,
     /// Kept in an array.
     Value,
     /// Moved to the end of its iteration.
@@ -69,7 +73,7 @@ impl Change {
         };
         let operations = operand::operations();
         let operations = operations.into_iter().flat_map(|name| Within::ALL.map(|place| Kind::Operation(name, place)));
-        let kinds = within(Kind::Construct).chain([Kind::Value, Kind::Exit]).chain(operations);
+        let kinds = within(Kind::Construct).chain([Kind::HelperLoad, Kind::Value, Kind::Exit]).chain(operations);
         kinds.chain(Optimisation::all().map(Kind::Optimisation)).map(Change)
     }
 
@@ -85,6 +89,9 @@ impl Change {
             changed.variant = optimisation.off(&case.variant)?;
             return Some(changed);
         }
+        if self.0 == Kind::HelperLoad {
+            helper_load::compute(&mut changed);
+        }
         for function in &mut changed.program.functions {
             match self.0 {
                 Kind::Construct(construct, place) => {
@@ -93,7 +100,7 @@ impl Change {
                 Kind::Value => copy::copy_values(function),
                 Kind::Exit => exit::move_exits(function),
                 Kind::Operation(name, place) => operand::replace(function, name, place),
-                Kind::Optimisation(_) => {}
+                Kind::HelperLoad | Kind::Optimisation(_) => {}
             }
         }
         (changed.program != case.program && validate(&changed).is_ok()).then_some(changed)
@@ -102,18 +109,18 @@ impl Change {
     /// True if it can say something of a failure without a result: a compiler that dies of a loop does so for many reasons, and any change of the
     /// loop is enough.
     pub fn tells_of_crashes(self) -> bool {
-        !matches!(self.0, Kind::Value | Kind::Exit)
+        !matches!(self.0, Kind::HelperLoad | Kind::Value | Kind::Exit)
     }
 
     /// True if nearly nothing but one bug goes away with it, whoever makes it.
     pub fn tells_alone(self) -> bool {
-        matches!(self.0, Kind::Construct(..))
+        matches!(self.0, Kind::Construct(..) | Kind::HelperLoad)
     }
 
-    /// True if a bug whose programs pass with it never shows in a program that is changed by it, and the program is nearly as good without: it tells by
-    /// itself, or is of values behind loops.
+    /// True if a bug whose programs pass with it never shows in a program that is changed by it, and the program is nearly as good without: it is a
+    /// construct, or is of values behind loops. What helpers load is not computed in all programs.
     pub fn is_enough(self) -> bool {
-        self.tells_alone() || self.0 == Kind::Value
+        matches!(self.0, Kind::Construct(..) | Kind::Value)
     }
 
     /// True if every expected value stays what it is.
@@ -128,7 +135,7 @@ impl Change {
 
 /// True if a finding shows the bug whose minimal programs pass with these changes, by those that the finding passes with.
 ///
-/// - A construct ([`Change::tells_alone`]) has to be among both, if one has any.
+/// - A construct, or what helpers load ([`Change::tells_alone`]), has to be among both, if one has any.
 /// - So do values that are used behind their loops, if no optimisation says that they are only what an optimiser gets wrong in them.
 /// - Else the changes of the program have to be the same: what makes the one pass and not the other says that they are two bugs. They have to be two at
 ///   least, and one of them has to keep all values: operations around their operands alone are the way that a value goes, on which many
@@ -165,6 +172,7 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Kind::Construct(construct, place) => write!(f, "{construct} {place}"),
+            Kind::HelperLoad => f.write_str("loads by helper invocations"),
             Kind::Value => f.write_str("values used behind their loops, uncopied"),
             Kind::Exit => f.write_str("exits before the end of an iteration"),
             Kind::Operation(name, place) => write!(f, "{name} around its operand {place}"),
@@ -243,6 +251,21 @@ mod tests {
         let mut case = Case::from_json(include_str!("../../../../corpus/vectors/V01.json")).expect("a case");
         case.program.functions.last_mut().expect("main").body = body;
         case
+    }
+
+    #[test]
+    fn helpers_compute_what_they_would_load() {
+        let load = Case::from_json(include_str!("../../../../corpus/fragments/load_of_helper.json")).expect("a case");
+        let changed = "loads by helper invocations".parse::<Change>().expect("a change").apply(&load);
+        let text = tangle_emit::source(&changed.expect("it loads"));
+        let log = text.lines().rfind(|line| line.contains("LOG1(")).expect("it logs");
+        assert!(log.contains("gl_HelperInvocation ? invocation < "), "{log}");
+        let change = "loads by helper invocations".parse::<Change>().expect("a change");
+        assert_eq!(change.apply(&case(vec![log_of_input()])), None, "there are no helpers");
+    }
+
+    fn log_of_input() -> Stmt {
+        Stmt::Log { site: 1, values: vec![Expr::Input(0)] }
     }
 
     #[test]

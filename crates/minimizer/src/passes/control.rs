@@ -18,7 +18,7 @@ pub fn unwrap(case: &Case) -> Candidates<'_> {
             selector.ty(function).unwrap_or(Type::UINT).scalar
         };
         let parts = match stmt {
-            Stmt::If { then, otherwise, .. } => parts_of_if(then, otherwise),
+            Stmt::If { cond, then, otherwise, .. } => parts_of_if(cond, then, otherwise),
             Stmt::Switch { selector, arms, .. } => parts_of_switch(selector, scalar(selector), arms),
             Stmt::Loop(l) => parts_of_loop(l),
             _ => Vec::new(),
@@ -29,13 +29,25 @@ pub fn unwrap(case: &Case) -> Candidates<'_> {
     each(case, edits, |case, (_, place, part)| replace_stmt(&mut case.program, place, part))
 }
 
-fn parts_of_if(then: &[Stmt], otherwise: &[Stmt]) -> Vec<Vec<Stmt>> {
+/// Each side, both, and the choice of a value where the sides assign to one variable and do nothing else.
+fn parts_of_if(cond: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> Vec<Vec<Stmt>> {
     let mut parts = vec![then.to_vec()];
     if !otherwise.is_empty() {
         parts.push(otherwise.to_vec());
         if !then.last().is_some_and(Stmt::is_jump) {
             parts.push([then, otherwise].concat());
         }
+    }
+    if let [Stmt::Assign { var, value }] = then {
+        let other = match otherwise {
+            [] => Some(Expr::Var(*var)),
+            [Stmt::Assign { var: same, value }] if same == var => Some(value.clone()),
+            _ => None,
+        };
+        parts.extend(other.map(|other| {
+            let [cond, value, other] = [cond, value, &other].map(|part| Box::new(part.clone()));
+            vec![Stmt::Assign { var: *var, value: Expr::Select(cond, value, other) }]
+        }));
     }
     parts
 }

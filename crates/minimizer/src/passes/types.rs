@@ -2,7 +2,7 @@
 //! `aggregates.rs`.
 
 use tangle_program::case::Case;
-use tangle_program::ops::{self, BinaryOp};
+use tangle_program::ops::{self, BinaryOp, Intrinsic};
 use tangle_program::subgroup::Gives;
 use tangle_program::tree::{Arg, Expr, Function, Label, Stmt, VarId, walk_block};
 use tangle_program::types::{Scalar, Type};
@@ -135,6 +135,12 @@ pub fn words(case: &Case) -> Candidates<'_> {
             }
             // A count that a 64-bit number had.
             Expr::Binary(op, _, count) if op.is_shift() => narrow_count(count),
+            // The bits of a float that there is no more.
+            Expr::Intrinsic(Intrinsic::FromBits | Intrinsic::FromAllBits | Intrinsic::ToBits, args)
+                if !map(Scalar::Float).is_float() =>
+            {
+                *expr = args.swap_remove(0);
+            }
             // A sign or a fraction that there is no more.
             Expr::Intrinsic(op, args)
                 if args[0].ty(&functions[id as usize]).is_some_and(|ty| !op.info().takes.admits(ty.scalar)) =>
