@@ -79,8 +79,8 @@ fn planted_faults_are_found(compiler: &str, programs: u64) {
 /// A compiler that makes a loop endless is found by what the program needs, and the finding says how much that is.
 #[test]
 fn a_module_that_does_not_end_is_found() {
-    let (prepared, _) = right(&target("hlsl@glslang"), 60);
-    let faulty = target("hlsl@glslang:lose-step");
+    let (prepared, _) = right(&target("wgsl@naga"), 40);
+    let faulty = target("wgsl@naga:lose-step");
     let endless = prepared.iter().find_map(|prepared| match faulty.run(prepared) {
         conclusion @ Conclusion { finish: Finish::Endless { .. }, .. } => Some((&prepared.case, conclusion)),
         _ => None,

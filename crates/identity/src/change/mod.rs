@@ -259,7 +259,7 @@ mod tests {
         let changed = "loads by helper invocations".parse::<Change>().expect("a change").apply(&load);
         let text = tangle_emit::source(&changed.expect("it loads"));
         let log = text.lines().rfind(|line| line.contains("LOG1(")).expect("it logs");
-        assert!(log.contains("gl_HelperInvocation ? invocation < "), "{log}");
+        assert!(log.contains("gl_HelperInvocation ? (invocation < "), "{log}");
         let change = "loads by helper invocations".parse::<Change>().expect("a change");
         assert_eq!(change.apply(&case(vec![log_of_input()])), None, "there are no helpers");
     }
