@@ -173,7 +173,7 @@ fn unwrap_if() {
         &assigned(vec![]),
         &["uint u0 = 1u; LOG1(1, u0);", "uint u0 = 0u; u0 = lane < 3u ? 1u : u0; LOG1(1, u0);"],
     );
-    includes("unwrap", &assigned(vec![assign(0, lane())]), &["uint u0 = 0u; u0 = lane < 3u ? 1u : lane; LOG1(1, u0);"]);
+    includes("unwrap", &assigned(vec![assign(0, lane())]), &["uint u0 = lane < 3u ? 1u : lane; LOG1(1, u0);"]);
 }
 
 #[test]
