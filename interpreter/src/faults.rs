@@ -86,6 +86,8 @@ faults! {
     SelectSwapped: "OpSelect takes the other one",
     DotOverflows: "the products of a saturating dot product may overflow",
     FractOfHost: "the fraction of a float is the host's, rounded to 64 bits",
+    RoundingSwapped: "RoundingModeRTE rounds toward zero, and RoundingModeRTZ to nearest",
+    TiesToOdd: "of two numbers that are as near, RoundingModeRTE takes the odd one",
     RelaxedIsPrecise: "relaxed precision is full precision",
     BitFieldShifted: "bit fields begin one bit higher",
     OpenSourceIsInactive: "a source that may be in the tangle is taken to be outside",
