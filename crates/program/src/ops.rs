@@ -53,6 +53,8 @@ pub enum Operand {
     Signed,
     /// Integers of any width.
     Integer,
+    /// Integers of so many bits or more.
+    IntegerFrom(u32),
     /// Those with a sign.
     SignedInteger,
     /// int and uint.
@@ -78,6 +80,7 @@ impl Operand {
             Operand::Number => !matches!(scalar, Scalar::Bool),
             Operand::Signed => scalar.is_signed() || scalar.is_float(),
             Operand::Integer => scalar.is_integer(),
+            Operand::IntegerFrom(size) => scalar.is_integer() && scalar.size() >= size,
             Operand::SignedInteger => scalar.is_signed(),
             Operand::Word => scalar.is_word(),
             Operand::Float => scalar.is_float(),
@@ -421,7 +424,8 @@ macro_rules! rounded {
             values: ROUNDED.operation.operands(),
             takes: match ROUNDED.operation {
                 Operation::Add | Operation::Sub | Operation::Mul => Operand::FloatBits(16, 32),
-                Operation::OfInteger(_) => Operand::Integer,
+                // Shorter ones are exact.
+                Operation::OfInteger(to) => Operand::IntegerFrom(to.size()),
                 Operation::OfFloat(to) => Operand::FloatBits(2 * to.size(), 64),
             },
             gives: match ROUNDED.operation {
