@@ -110,7 +110,7 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 21] = [
+    pub const BY_HAND: [Planted; 22] = [
         Planted::PrivateIsShared,
         Planted::ScopesIgnored,
         Planted::AliasesAssumed,
@@ -131,6 +131,7 @@ impl Planted {
         Planted::VolatileInOrder,
         Planted::DotOverflows,
         Planted::FractOfHost,
+        Planted::TiesToOdd,
         Planted::RelaxedIsPrecise,
     ];
 }
