@@ -230,6 +230,8 @@ constructs! {
     SignedRemainder,
     /// A float of which the sign of a zero, infinities and NaN are kept, made of bits.
     PreservedFloat,
+    /// A conversion, a sum or a product that is rounded in the direction that the program asks for.
+    RoundedFloat,
     /// `x ^ x`, `x & x` or `x | x`
     SameOperand,
     /// Two bitwise operators on three operands.
@@ -750,6 +752,7 @@ impl Counter<'_> {
             _ if op.is_dot() => Construct::DotProduct,
             _ if op.is_signed_remainder() => Construct::SignedRemainder,
             _ if op.is_from_bits() => Construct::PreservedFloat,
+            _ if op.rounded().is_some() => Construct::RoundedFloat,
             _ if matches!(op.info().gives, Gives::Whole(_) | Gives::Parts(_)) => Construct::Pack,
             _ => return,
         });

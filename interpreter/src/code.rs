@@ -256,6 +256,12 @@ pub(crate) enum Op {
     Quantize,
     /// Integer width, signed, float width.
     IntToFloat(u8, bool, u8),
+    /// A sum, a difference or a product that is not rearranged, rounded as the mode of the width says.
+    DirectedFloat2(Float2, u8),
+    /// `OpFConvert`, rounded as the mode of the second width says.
+    DirectedConvert(u8, u8),
+    /// [`Op::IntToFloat`], rounded as the mode of the float's width says.
+    DirectedInt(u8, bool, u8),
     /// Float width, integer width, signed.
     FloatToInt(u8, u8, bool),
     /// `RelaxedPrecision` of an integer: it may have been computed in 16 bits.

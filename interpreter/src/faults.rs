@@ -86,6 +86,8 @@ faults! {
     SelectSwapped: "OpSelect takes the other one",
     DotOverflows: "the products of a saturating dot product may overflow",
     FractOfHost: "the fraction of a float is the host's, rounded to 64 bits",
+    RoundingSwapped: "RoundingModeRTE rounds toward zero, and RoundingModeRTZ to nearest",
+    TiesToOdd: "of two numbers that are as near, RoundingModeRTE takes the odd one",
     RelaxedIsPrecise: "relaxed precision is full precision",
     BitFieldShifted: "bit fields begin one bit higher",
     OpenSourceIsInactive: "a source that may be in the tangle is taken to be outside",
@@ -108,7 +110,7 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 21] = [
+    pub const BY_HAND: [Planted; 22] = [
         Planted::PrivateIsShared,
         Planted::ScopesIgnored,
         Planted::AliasesAssumed,
@@ -129,6 +131,7 @@ impl Planted {
         Planted::VolatileInOrder,
         Planted::DotOverflows,
         Planted::FractOfHost,
+        Planted::TiesToOdd,
         Planted::RelaxedIsPrecise,
     ];
 }

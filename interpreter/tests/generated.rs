@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use crate::common::{Counts, NOT_DEFINED, case_of, compare, expect, module_of};
 use tangle_interpreter::faults::Planted;
-use tangle_program::case::Tier;
+use tangle_program::case::{Case, FloatMode, Tier};
 
 /// Seeds: `TANGLE_SEEDS=FIRST..END` has the test look at others, for as long as one likes.
 fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
@@ -80,12 +80,24 @@ fn both_oracles_agree() {
 /// The same of programs that ask for float controls, of which there are few (docs/rules.md, rules F6 to F9).
 #[test]
 fn both_oracles_agree_on_preserved_numbers() {
+    let preserves = |(mode, _)| mode == FloatMode::SignedZeroInfNanPreserve;
+    agree_on(10_000..10_400, |case| case.entry_point.float_controls.iter().any(preserves));
+}
+
+/// The same of those that ask for a direction of rounding (rules F10 and F11).
+#[test]
+fn both_oracles_agree_on_rounded_numbers() {
+    let rounds = |(mode, _)| matches!(mode, FloatMode::RoundingModeRTE | FloatMode::RoundingModeRTZ);
+    agree_on(20_000..20_600, |case| case.entry_point.float_controls.iter().any(rounds));
+}
+
+fn agree_on(seeds_of_each: std::ops::Range<u64>, is_meant: impl Fn(&Case) -> bool) {
     let mut wrong = Vec::new();
     for tier in Tier::ALL {
         let (mut counts, mut programs) = (Counts::default(), 0);
-        for seed in seeds(10_000..10_400) {
+        for seed in seeds(seeds_of_each.clone()) {
             let (mut case, size, placement) = case_of(seed, tier);
-            if case.entry_point.float_controls.is_none() {
+            if !is_meant(&case) {
                 continue;
             }
             programs += 1;

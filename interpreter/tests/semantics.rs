@@ -413,6 +413,58 @@ fn denormals_are_kept_by_the_instructions_that_must() {
     }
 }
 
+/// Vulkan, "Correctly Rounded". Operands are in the words 1 to 3 of what is read, `%x` and `%y` their bits as floats; without a mode the result is either
+/// neighbour.
+#[test]
+fn rounding_modes_decide_between_neighbours() {
+    let numbers = "%low = OpConstant %uint 0x3F800001
+        %tie = OpConstant %uint 0x33800000
+        %far = OpConstant %uint 0x20800000
+        %odd = OpConstant %uint 0x01000003
+        %all = OpConstant %uint 0xFFFFFFFF
+        %0 = OpC";
+    for (operation, operands, nearest, zero) in [
+        ("OpFAdd %float %x %y", ("low", "tie"), "3f800002", "3f800001"),
+        ("OpFSub %float %x %y", ("low", "far"), "3f800001", "3f800000"),
+        ("OpFAdd %float %x %y", ("low", "far"), "3f800001", "3f800001"),
+        ("OpFMul %float %x %y", ("low", "low"), "3f800002", "3f800002"),
+        ("OpConvertUToF %float %odd", ("low", "low"), "4b800002", "4b800001"),
+        ("OpConvertUToF %float %all", ("low", "low"), "4f800000", "4f7fffff"),
+        ("OpConvertSToF %float %all", ("low", "low"), "bf800000", "bf800000"),
+        // Not correctly rounded, or of another width.
+        ("OpFDiv %float %x %y", ("low", "odd"), "?", "?"),
+    ] {
+        for (mode, row) in [("RoundingModeRTE", nearest), ("RoundingModeRTZ", zero)] {
+            let body = format!(
+                "%x = OpBitcast %float %{}\n%y = OpBitcast %float %{}\n%r = {operation}\n%value = OpBitcast %uint %r\nSTORE 0 %value\nOpReturn\n",
+                operands.0, operands.1
+            );
+            let with = |header: String| {
+                let header = header.replacen("%0 = OpC", numbers, 1);
+                let precise = if operation.contains("OpF") { "OpDecorate %r NoContraction\n" } else { "" };
+                header.replacen("OpDecorate %out", &format!("{precise}OpDecorate %out"), 1)
+            };
+            let found = text(&run(&assemble(&with(with_float_mode(mode)), &body, "spv1.3"), Tier::Maximal, None));
+            assert_eq!(found, [row; 8].join(" "), "{mode} {operation} {operands:?}");
+            // Of the halfway cases the other one.
+            let halfway = mode == "RoundingModeRTE" && (operands == ("low", "tie") || operation.ends_with("%odd"));
+            if halfway {
+                let module = assemble(&with(with_float_mode(mode)), &body, "spv1.3");
+                assert_eq!(
+                    text(&run(&module, Tier::Maximal, Some(Planted::TiesToOdd))),
+                    [zero; 8].join(" "),
+                    "{operation}"
+                );
+            }
+            // Denormals are all that this mode is about.
+            let without = assemble(&with(with_float_mode("DenormPreserve")), &body, "spv1.3");
+            let exact = operation == "OpConvertSToF %float %all";
+            let open = if exact { "bf800000" } else { "?" };
+            assert_eq!(text(&run(&without, Tier::Maximal, None)), [open; 8].join(" "), "{operation} {operands:?}");
+        }
+    }
+}
+
 /// The header of a module with this execution mode for floats of 32 bits.
 fn with_float_mode(mode: &str) -> String {
     let extension = "OpExtension \"SPV_KHR_float_controls\"\n%std = OpExtInstImport \"GLSL.std.450\"\nOpMemoryModel";

@@ -407,17 +407,8 @@ fn intrinsic(op: Intrinsic, first: &ExprInfo, arg: impl Fn(usize) -> Interval) -
         Intrinsic::Mix => x.hull(arg(1)),
         Intrinsic::Any | Intrinsic::All => Interval::all(Scalar::Bool),
         Intrinsic::Dot | Intrinsic::DotAccSat | Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => all,
-        Intrinsic::Pack16
-        | Intrinsic::Pack32
-        | Intrinsic::Pack64
-        | Intrinsic::Unpack8
-        | Intrinsic::Unpack16
-        | Intrinsic::Unpack32
-        | Intrinsic::FromBits
-        | Intrinsic::FromAllBits
-        | Intrinsic::ToBits => {
-            op.info().result(first.ty.unwrap_or(Type::UINT)).map_or(all, |ty| Interval::all(ty.scalar))
-        }
+        // Parts of integers, and bits of floats.
+        _ => op.info().result(first.ty.unwrap_or(Type::UINT)).map_or(all, |ty| Interval::all(ty.scalar)),
     }
 }
 

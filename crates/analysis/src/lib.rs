@@ -30,6 +30,7 @@ mod extent;
 pub mod idiom;
 pub mod info;
 mod interval;
+mod known_bits;
 pub mod leaving;
 pub mod names;
 mod pass;

@@ -1367,7 +1367,7 @@ fn preserved_numbers() {
         case
     };
     let keeps = &[FloatMode::SignedZeroInfNanPreserve][..];
-    let both = &FloatMode::ALL[..];
+    let both = &[FloatMode::SignedZeroInfNanPreserve, FloatMode::DenormPreserve][..];
     let float = r#"{"ext_inst": ["BitsToFloat", [{"var": 2}]]}"#;
     let any = r#"{"ext_inst": ["BitsToFloatOrDenormal", [{"var": 2}]]}"#;
     let bits = |value: &str| format!(r#"{{"ext_inst": ["FloatToBits", [{value}]]}}"#);
@@ -1424,4 +1424,129 @@ fn preserved_numbers() {
         refused(&case),
         ("entry_point.float_controls".into(), "SignedZeroInfNanPreserve of several widths: GLSL can say one".into())
     );
+}
+
+/// docs/rules.md, rules F10 and F11. Variable 2 is a uint.
+#[test]
+fn rounded_numbers() {
+    use tangle_program::case::FloatMode::{RoundingModeRTE as Rte, RoundingModeRTZ as Rtz, SignedZeroInfNanPreserve};
+    use tangle_program::case::{FloatControls, FloatMode};
+    use tangle_program::types::Scalar::{Double, Float, Float16};
+    let with = |modes: &[(FloatMode, tangle_program::types::Scalar)], value: &str| {
+        let mut case = with_main(&format!(r#"[{{"assign": {{"var": 2, "value": {value}}}}}]"#));
+        let none = FloatControls::NONE;
+        case.entry_point.float_controls = modes.iter().fold(none, |all, &(mode, scalar)| all.with(mode, scalar));
+        case
+    };
+    let call = |op: &str, args: &[&str]| format!(r#"{{"ext_inst": ["{op}", [{}]]}}"#, args.join(", "));
+    let binary = |op: &str, x: &str, y: &str| format!(r#"{{"binary": ["{op}", {x}, {y}]}}"#);
+    let uint = |bits: u32| format!(r#"{{"u32": {bits}}}"#);
+    let cast = |to: &str, x: &str| format!(r#"{{"convert": ["{to}", {x}]}}"#);
+    let word = r#"{"var": 2}"#;
+    let masked = |mask: u32, ones: u32| binary("BitwiseOr", &binary("BitwiseAnd", word, &uint(mask)), &uint(ones));
+    // Numbers of 32 bits around 1: of any sign, positive, negative; of 16 bits.
+    let (any, positive, negative) =
+        (masked(0x807F_FFFF, 0x3F80_0000), masked(0x007F_FFFF, 0x3F80_0000), masked(0x007F_FFFF, 0xBF80_0000));
+    let exponent = |exponent: u32| masked(0x807F_FFFF, exponent << 23);
+    let half = |exponent: u32| {
+        let kept = binary("BitwiseAnd", &cast("u16", word), &cast("u16", &uint(0x83FF)));
+        binary("BitwiseOr", &kept, &cast("u16", &uint(exponent << 10)))
+    };
+    let double = |exponent: u32| {
+        let ones = binary("ShiftLeft", &cast("u64", &uint(exponent << 20)), &uint(32));
+        binary("BitwiseOr", &cast("u64", &masked(0x000F_FFFF, 0)), &ones)
+    };
+    let odd = binary("BitwiseOr", word, &uint(1));
+    let small = binary("BitwiseOr", &binary("BitwiseAnd", word, &uint(0x7FFF)), &uint(1));
+    let (rte, rtz) = (&[(Rte, Float)][..], &[(Rtz, Float)][..]);
+    let (halves, keeps) = (&[(Rtz, Float16)][..], &[(Rte, Float), (SignedZeroInfNanPreserve, Float)][..]);
+    let word_of = |value: &str| cast("u32", value);
+    for (modes, value) in [
+        (rte, call("ConvertToF32RTE", &[&odd])),
+        (rtz, call("ConvertToF32RTZ", &[&cast("i32", &odd)])),
+        (halves, word_of(&call("ConvertToF16RTZ", &[&small]))),
+        (halves, word_of(&call("ConvertToF16RTZ", &[&format!(r#"{{"unary": ["Negate", {}]}}"#, cast("i32", &small))]))),
+        (halves, word_of(&call("ConvertToF16RTZ", &[&uint(65_504)]))),
+        (rte, call("FAddRTE", &[&positive, &positive])),
+        (rte, call("FSubRTE", &[&positive, &negative])),
+        (rte, call("FAddRTE", &[&any, &exponent(0x7F - 24)])),
+        (rte, call("FAddRTE", &[&exponent(0x7F - 1), &any])),
+        (rte, call("FAddRTE", &[&exponent(3), &exponent(1)])),
+        (rte, call("FAddRTE", &[&exponent(252), &exponent(250)])),
+        (rte, call("FMulRTE", &[&any, &any])),
+        (rte, call("FMulRTE", &[&exponent(1), &exponent(127)])),
+        (rte, call("FMulRTE", &[&exponent(252), &exponent(127)])),
+        (keeps, call("FSubRTE", &[&any, &any])),
+        (halves, word_of(&call("FAddRTZ", &[&half(15), &half(13)]))),
+        (halves, word_of(&call("FConvertToF16RTZ", &[&exponent(127 + 14)]))),
+        (halves, word_of(&call("FConvertToF16RTZ", &[&exponent(127 - 14)]))),
+        (halves, word_of(&call("FConvertToF16RTZ", &[&double(1023)]))),
+        (rtz, call("FConvertToF32RTZ", &[&double(1023 - 126)])),
+        (&[(Rtz, Float16), (Rte, Float)][..], call("FAddRTE", &[&positive, &positive])),
+    ] {
+        valid(&with(modes, &value));
+    }
+    let (arg, inner) = (".ext_inst[1][0]", ".convert[1].ext_inst");
+    let of = |place: &str| format!("{inner}{place}");
+    let unfixed = "may be no normal number: masks do not fix its exponent";
+    for (modes, value, path, reason) in [
+        (
+            &[][..],
+            call("FAddRTE", &[&positive, &positive]),
+            ".ext_inst[0]".to_owned(),
+            "needs RoundingModeRTE of 32 bits",
+        ),
+        (rtz, call("FAddRTE", &[&positive, &positive]), ".ext_inst[0]".to_owned(), "needs RoundingModeRTE of 32 bits"),
+        (rtz, word_of(&call("ConvertToF16RTZ", &[&small])), of("[0]"), "needs RoundingModeRTZ of 16 bits"),
+        (
+            &[(Rtz, Float16), (Rte, Float)][..],
+            word_of(&call("FConvertToF16RTZ", &[&any])),
+            of("[0]"),
+            "RoundingModeRTE of 32 bits may be meant as well",
+        ),
+        (
+            &[(Rtz, Float16), (Rte, Double)][..],
+            word_of(&call("FConvertToF16RTZ", &[&double(1023)])),
+            of("[0]"),
+            "RoundingModeRTE of 64 bits may be meant as well",
+        ),
+        (rte, call("ConvertToF32RTE", &[word]), arg.to_owned(), "may be 0, whose sign is open"),
+        (
+            halves,
+            word_of(&call("ConvertToF16RTZ", &[&odd])),
+            of("[1][0]"),
+            "may be 1 to 4294967295, but the largest number is 65504",
+        ),
+        (
+            halves,
+            word_of(&call("ConvertToF16RTZ", &[&uint(65_505)])),
+            of("[1][0]"),
+            "may be 65505 to 65505, but the largest number is 65504",
+        ),
+        (rte, call("FAddRTE", &[word, &positive]), arg.to_owned(), unfixed),
+        (rte, call("FMulRTE", &[&positive, &exponent(255)]), ".ext_inst[1][1]".to_owned(), unfixed),
+        (rte, call("FMulRTE", &[&exponent(0), &positive]), arg.to_owned(), unfixed),
+        (rte, call("FMulRTE", &[&masked(0x80FF_FFFF, 0x7F00_0000), &positive]), arg.to_owned(), unfixed),
+        (rte, call("FAddRTE", &[&any, &any]), ".ext_inst[1]".to_owned(), "may be 0, whose sign is open"),
+        (rte, call("FSubRTE", &[&positive, &positive]), ".ext_inst[1]".to_owned(), "may be 0, whose sign is open"),
+        (keeps, call("FSubRTE", &[&exponent(20), &exponent(20)]), ".ext_inst[1]".to_owned(), "may be a denormal"),
+        (rte, call("FAddRTE", &[&exponent(2), &exponent(1)]), ".ext_inst[1]".to_owned(), "may be a denormal"),
+        (rte, call("FMulRTE", &[&exponent(1), &exponent(126)]), ".ext_inst[1]".to_owned(), "may be a denormal"),
+        (rte, call("FAddRTE", &[&exponent(253), &exponent(250)]), ".ext_inst[1]".to_owned(), "may be too large"),
+        (rte, call("FMulRTE", &[&exponent(253), &exponent(127)]), ".ext_inst[1]".to_owned(), "may be too large"),
+        (halves, word_of(&call("FConvertToF16RTZ", &[&exponent(127 + 15)])), of("[1]"), "may be too large"),
+        (halves, word_of(&call("FConvertToF16RTZ", &[&exponent(127 - 15)])), of("[1]"), "may be a denormal"),
+        (rtz, call("FConvertToF32RTZ", &[&double(1023 - 127)]), ".ext_inst[1]".to_owned(), "may be a denormal"),
+        (rtz, call("FConvertToF32RTZ", &[&any]), String::new(), "FConvertToF32RTZ does not take (u32)"),
+    ] {
+        let (got_path, got_reason) = refused(&with(modes, &value));
+        let place = got_path.strip_prefix("program.functions[2].body[0].assign.value").unwrap_or(&got_path);
+        assert_eq!(
+            (place.trim_end_matches(".ext_inst"), got_reason.as_str()),
+            (path.trim_end_matches(".ext_inst"), reason),
+            "{value}"
+        );
+    }
+    let both = with(&[(Rte, Float), (Rtz, Float)], word);
+    assert_eq!(refused(&both), ("entry_point.float_controls".into(), "both rounding modes of 32 bits".into()));
 }

@@ -8,7 +8,9 @@ use rspirv::spirv::{Capability, ExecutionMode};
 use tangle_analysis::cost::value_words;
 use tangle_program::case::{Case, FloatMode};
 use tangle_program::memory::{ArrayId, Shared};
-use tangle_program::needs::{category_of, declared_scalars, declared_types, operated_scalar, scalar_of};
+use tangle_program::needs::{
+    category_of, declared_scalars, declared_types, operated_scalar, rounded_scalars, scalar_of,
+};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, SubgroupOp};
@@ -331,6 +333,7 @@ impl Planner<'_> {
         if let Some(scalar) = scalar_of(expr) {
             self.uses.scalars |= 1 << scalar as u16;
         }
+        rounded_scalars(expr, self.function).for_each(|scalar| self.uses.scalars |= 1 << scalar as u16);
         if let Some(scalar) = operated_scalar(expr, self.function) {
             self.uses.operated |= 1 << scalar as u16;
         }
@@ -351,6 +354,7 @@ const fn has_helper(op: Intrinsic) -> bool {
     matches!(op, Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow)
         || op.is_signed_remainder()
         || op.is_of_bits()
+        || op.rounded().is_some()
 }
 
 /// Words of a log entry besides the site. A valid one has at most [`MAX_ENTRY_WORDS`].
@@ -368,5 +372,7 @@ pub(crate) const fn mode_numbers(mode: FloatMode) -> [u32; 2] {
             [Capability::SignedZeroInfNanPreserve as u32, ExecutionMode::SignedZeroInfNanPreserve as u32]
         }
         FloatMode::DenormPreserve => [Capability::DenormPreserve as u32, ExecutionMode::DenormPreserve as u32],
+        FloatMode::RoundingModeRTE => [Capability::RoundingModeRTE as u32, ExecutionMode::RoundingModeRTE as u32],
+        FloatMode::RoundingModeRTZ => [Capability::RoundingModeRTZ as u32, ExecutionMode::RoundingModeRTZ as u32],
     }
 }

@@ -208,6 +208,40 @@ fn preserved_numbers_are_made_of_bits_and_become_bits() {
     }
 }
 
+/// docs/rules.md, rule F10
+#[test]
+fn rounded_numbers_are_precise_and_become_bits() {
+    let pair = Type::vector(Scalar::Uint64, 2);
+    let mut case = case(
+        "",
+        main_of(|f| {
+            let (word, doubles) = (f.add_local("word", Type::UINT), f.add_local("doubles", pair));
+            let sum = Expr::Intrinsic(Intrinsic::FSubRtz, vec![Expr::Var(word), Expr::Var(word)]);
+            let int = Expr::Cast(Scalar::Int, Box::new(Expr::Var(word)));
+            let halves = Expr::Intrinsic(Intrinsic::FloatToHalfRte, vec![Expr::Var(doubles)]);
+            let words = Expr::Cast(Scalar::Uint64, Box::new(halves));
+            let number = Expr::Intrinsic(Intrinsic::IntToFloatRtz, vec![int]);
+            vec![assign(word, sum), assign(word, number), assign(doubles, words)]
+        }),
+    );
+    case.entry_point.float_controls = FloatControls::NONE
+        .with(FloatMode::RoundingModeRTZ, Scalar::Float)
+        .with(FloatMode::RoundingModeRTE, Scalar::Float16);
+    let text = glsl(&case);
+    for line in [
+        "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require",
+        "#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require",
+        "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], capabilities = [4467], 4462, 16); // RoundingModeRTE",
+        "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], capabilities = [4468], 4463, 32); // RoundingModeRTZ",
+        "uint FSUB_RTZ(uint x, uint y) { precise float result = uintBitsToFloat(x) - uintBitsToFloat(y); return floatBitsToUint(result); }",
+        "uint INT_TO_F32_RTZ(int x) { precise float result = float(x); return floatBitsToUint(result); }",
+        "u16vec2 TO_F16_RTE(u64vec2 x) { precise f16vec2 result = f16vec2(uint64BitsToDouble(x)); return float16BitsToUint16(result); }",
+        "    word = FSUB_RTZ(word, word);",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+}
+
 /// glslang checks the size when it comes to the derivative group, and so wants it first.
 #[test]
 fn derivative_groups_stand_behind_the_size() {

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use tangle_program::case::{Case, EntryPoint, FloatControls, FloatMode, SpirvVersion, Stage, Tier};
-use tangle_program::needs::{category_of, declared_scalars, least_subgroup_size, operated_scalar, scalar_of};
+use tangle_program::needs::{
+    category_of, declared_scalars, least_subgroup_size, operated_scalar, rounded_scalars, scalar_of,
+};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Expr, Function, Program, Stmt, walk_block};
@@ -113,6 +115,7 @@ impl Uses {
 
     fn expression(&mut self, function: &Function, expr: &Expr) {
         self.scalars.extend(scalar_of(expr));
+        self.scalars.extend(rounded_scalars(expr, function));
         self.operands.extend(operated_scalar(expr, function));
         self.categories.extend(category_of(expr));
         let asking = self.of_expressions.iter().filter(|(_, asks)| asks(expr));

@@ -494,6 +494,46 @@ features! {
         })],
         requires: &[Feature::ShaderFloat64],
     }
+    /// The execution mode `RoundingModeRTE` for 16 bits.
+    RoundingModeRTEFloat16 = "shaderRoundingModeRTEFloat16" in Vulkan::FloatControl(11), {
+        asked_by: &[Ask::EntryPoint("rounding to nearest of 16 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::RoundingModeRTE, Scalar::Float16)
+        })],
+        requires: &[Feature::ShaderFloat16],
+    }
+    /// The execution mode `RoundingModeRTE` for 32 bits.
+    RoundingModeRTEFloat32 = "shaderRoundingModeRTEFloat32" in Vulkan::FloatControl(12), {
+        asked_by: &[Ask::EntryPoint("rounding to nearest of 32 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::RoundingModeRTE, Scalar::Float)
+        })],
+    }
+    /// The execution mode `RoundingModeRTE` for 64 bits.
+    RoundingModeRTEFloat64 = "shaderRoundingModeRTEFloat64" in Vulkan::FloatControl(13), {
+        asked_by: &[Ask::EntryPoint("rounding to nearest of 64 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::RoundingModeRTE, Scalar::Double)
+        })],
+        requires: &[Feature::ShaderFloat64],
+    }
+    /// The execution mode `RoundingModeRTZ` for 16 bits.
+    RoundingModeRTZFloat16 = "shaderRoundingModeRTZFloat16" in Vulkan::FloatControl(14), {
+        asked_by: &[Ask::EntryPoint("rounding toward zero of 16 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::RoundingModeRTZ, Scalar::Float16)
+        })],
+        requires: &[Feature::ShaderFloat16],
+    }
+    /// The execution mode `RoundingModeRTZ` for 32 bits.
+    RoundingModeRTZFloat32 = "shaderRoundingModeRTZFloat32" in Vulkan::FloatControl(15), {
+        asked_by: &[Ask::EntryPoint("rounding toward zero of 32 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::RoundingModeRTZ, Scalar::Float)
+        })],
+    }
+    /// The execution mode `RoundingModeRTZ` for 64 bits.
+    RoundingModeRTZFloat64 = "shaderRoundingModeRTZFloat64" in Vulkan::FloatControl(16), {
+        asked_by: &[Ask::EntryPoint("rounding toward zero of 64 bits", |entry_point| {
+            entry_point.float_controls.has(FloatMode::RoundingModeRTZ, Scalar::Double)
+        })],
+        requires: &[Feature::ShaderFloat64],
+    }
     /// `OpExpectKHR` and `OpAssumeTrueKHR`.
     ExpectAssume = "shaderExpectAssume"
         in member!(
@@ -877,6 +917,10 @@ mod tests {
             ),
             (Feature::DenormPreserveFloat16, offset_of!(Properties, shader_denorm_preserve_float16)),
             (Feature::DenormPreserveFloat64, offset_of!(Properties, shader_denorm_preserve_float64)),
+            (Feature::RoundingModeRTEFloat16, offset_of!(Properties, shader_rounding_mode_rte_float16)),
+            (Feature::RoundingModeRTEFloat32, offset_of!(Properties, shader_rounding_mode_rte_float32)),
+            (Feature::RoundingModeRTZFloat16, offset_of!(Properties, shader_rounding_mode_rtz_float16)),
+            (Feature::RoundingModeRTZFloat64, offset_of!(Properties, shader_rounding_mode_rtz_float64)),
         ] {
             let Vulkan::FloatControl(index) = feature.row().vulkan else { panic!("{feature} is a property") };
             assert_eq!(index, (offset - HEAD) / size_of::<vk::Bool32>(), "{feature}");

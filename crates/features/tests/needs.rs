@@ -65,6 +65,13 @@ fn tiers_and_launches() {
             }),
             &[Feature::ShaderFloat64, Feature::SignedZeroInfNanPreserveFloat32, Feature::DenormPreserveFloat64],
         ),
+        (
+            changed(|case| {
+                let controls = FloatControls::NONE.with(FloatMode::RoundingModeRTZ, Scalar::Float16);
+                case.entry_point.float_controls = controls.with(FloatMode::RoundingModeRTE, Scalar::Float);
+            }),
+            &[Feature::ShaderFloat16, Feature::RoundingModeRTEFloat32, Feature::RoundingModeRTZFloat16],
+        ),
         (changed(|case| case.entry_point.subgroup_size = SubgroupSize::Required(8)), &[Feature::SubgroupSizeControl]),
         (changed(|case| case.entry_point.full_subgroups = true), &[Feature::ComputeFullSubgroups]),
         (

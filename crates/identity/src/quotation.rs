@@ -35,6 +35,9 @@ quotations! {
          NonUniform";
     /// F1: add, subtract and multiply are correctly rounded.
     CORRECTLY_ROUNDED = "Vulkan, Precision of Core SPIR-V Instructions", "Correctly rounded.";
+    /// F10: an execution mode says how.
+    ROUNDING_MODES = "Vulkan, Precision and Operation of SPIR-V Instructions, Correctly Rounded",
+        "this is done according to IEEE 754 “roundTiesToEven” or “roundTowardZero” rounding directions, respectively.";
     /// F7: floats are equal by an ordered compare.
     ORDERED_AND_EQUAL = "SPIR-V 1.6 rev 6, Non-Uniform Instructions, OpGroupNonUniformAllEqual",
         "if it is a floating-point type, an ordered-and-equal compare is used.";

@@ -175,6 +175,14 @@ fn computed_rules(program: &Program, is_float: bool) -> Vec<Rule> {
         return vec![own, exact.numbered([('F', 1), ('F', 2)])];
     }
     let mut rules = vec![own];
+    if contains(program, |expr| matches!(expr, Expr::Intrinsic(op, _) if op.rounded().is_some())) {
+        let rounded = Rule::quoted(
+            ROUNDING_MODES,
+            "Conversions, sums, differences and products of which this program takes the bits at once are correctly rounded, and neither \
+             rearranged nor contracted: NoContraction. Their operands are normal numbers or integers that are not 0, and so are the results.",
+        );
+        rules.push(rounded.numbered([('F', 10), ('F', 11)]));
+    }
     if contains(program, is_arithmetic) {
         let wraps = Rule::quoted(
             WRAPS,

@@ -75,7 +75,8 @@ fn relatives(expr: &Expr) -> Vec<Expr> {
         Expr::Intrinsic(op, args) => {
             let shape = |op: Intrinsic| (op.info().values, op.info().offsets, op.info().bools, op.info().gives);
             // The device may lack what these need.
-            let is_sure = |op: Intrinsic| op != Intrinsic::Expect && !op.is_dot() && !op.is_signed_remainder();
+            let has_needs = |op: Intrinsic| op.is_dot() || op.is_signed_remainder() || op.rounded().is_some();
+            let is_sure = |op: Intrinsic| op != Intrinsic::Expect && !has_needs(op);
             let same = |other: &Intrinsic| *other != *op && is_sure(*other) && shape(*other) == shape(*op);
             Intrinsic::ALL.into_iter().filter(same).map(|op| Expr::Intrinsic(op, args.clone())).collect()
         }

@@ -1,13 +1,14 @@
 //! What a module asks of floating-point arithmetic: execution modes of SPV_KHR_float_controls, each for a width.
 //!
 //! Without them the specifications leave open what becomes of NaN, infinities, the sign of zeros and denormals (docs/rules.md, rule F5).
-//! What they promise: rules F6 to F9.
+//! What they promise: rules F6 to F11.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::rounding::Rounding;
 use crate::types::Scalar;
 
 /// An execution mode (SPIR-V 1.6 §3.2.6).
@@ -17,17 +18,36 @@ pub enum FloatMode {
     SignedZeroInfNanPreserve,
     /// `DenormPreserve`: denormals are not flushed to zero by the instructions that it lists (rule F9).
     DenormPreserve,
+    /// `RoundingModeRTE`: correctly rounded results are rounded to nearest, ties to even (rule F10).
+    RoundingModeRTE,
+    /// `RoundingModeRTZ`: they are rounded toward zero. An entry point can ask for one of the two of a width.
+    RoundingModeRTZ,
 }
 
 impl FloatMode {
     /// Every mode, in the order of declaration.
-    pub const ALL: [FloatMode; 2] = [FloatMode::SignedZeroInfNanPreserve, FloatMode::DenormPreserve];
+    pub const ALL: [FloatMode; 4] = [
+        FloatMode::SignedZeroInfNanPreserve,
+        FloatMode::DenormPreserve,
+        FloatMode::RoundingModeRTE,
+        FloatMode::RoundingModeRTZ,
+    ];
 
     /// The name in SPIR-V.
     pub const fn name(self) -> &'static str {
         match self {
             FloatMode::SignedZeroInfNanPreserve => "SignedZeroInfNanPreserve",
             FloatMode::DenormPreserve => "DenormPreserve",
+            FloatMode::RoundingModeRTE => "RoundingModeRTE",
+            FloatMode::RoundingModeRTZ => "RoundingModeRTZ",
+        }
+    }
+
+    /// The mode that asks for a direction of rounding.
+    pub const fn of_rounding(rounding: Rounding) -> FloatMode {
+        match rounding {
+            Rounding::TiesToEven => FloatMode::RoundingModeRTE,
+            Rounding::TowardZero => FloatMode::RoundingModeRTZ,
         }
     }
 }
@@ -36,7 +56,7 @@ impl FloatMode {
 pub const FLOATS: [Scalar; 3] = [Scalar::Float16, Scalar::Float, Scalar::Double];
 
 /// A mode of one floating-point type, as the bit of [`FloatControls`]; 0 for other types.
-const fn bit(mode: FloatMode, scalar: Scalar) -> u8 {
+const fn bit(mode: FloatMode, scalar: Scalar) -> u16 {
     let at = match scalar {
         Scalar::Float16 => 0,
         Scalar::Float => 1,
@@ -48,7 +68,7 @@ const fn bit(mode: FloatMode, scalar: Scalar) -> u8 {
 
 /// The modes that a module asks for. Its JSON form is a list of names and widths, `["SignedZeroInfNanPreserve 32"]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FloatControls(u8);
+pub struct FloatControls(u16);
 
 impl FloatControls {
     /// No mode.
@@ -71,6 +91,15 @@ impl FloatControls {
     /// True if it asks for the mode of the type.
     pub const fn has(self, mode: FloatMode, scalar: Scalar) -> bool {
         self.0 & bit(mode, scalar) != 0
+    }
+
+    /// True if it asks for this direction of rounding of a type, and for no other.
+    pub const fn rounds(self, rounding: Rounding, scalar: Scalar) -> bool {
+        let other = match rounding {
+            Rounding::TiesToEven => Rounding::TowardZero,
+            Rounding::TowardZero => Rounding::TiesToEven,
+        };
+        self.has(FloatMode::of_rounding(rounding), scalar) && !self.has(FloatMode::of_rounding(other), scalar)
     }
 
     /// What it asks for.
@@ -136,12 +165,23 @@ mod tests {
         assert_eq!(json, r#"["SignedZeroInfNanPreserve 32","DenormPreserve 64"]"#);
         assert_eq!(serde_json::from_str::<FloatControls>(&json).expect("it was just written"), both);
         assert!(serde_json::from_str::<FloatControls>(r#"["SignedZeroInfNanPreserve 8"]"#).is_err());
+        let rounded: FloatControls =
+            serde_json::from_str(r#"["RoundingModeRTE 32", "RoundingModeRTZ 16"]"#).expect("two modes");
+        assert!(
+            rounded.rounds(Rounding::TiesToEven, Scalar::Float)
+                && rounded.rounds(Rounding::TowardZero, Scalar::Float16)
+        );
+        assert!(
+            !rounded.rounds(Rounding::TowardZero, Scalar::Float)
+                && !rounded.rounds(Rounding::TiesToEven, Scalar::Double)
+        );
+        assert!(!FloatControls::ALL.rounds(Rounding::TiesToEven, Scalar::Float));
         assert!(
             both.has(FloatMode::DenormPreserve, Scalar::Double) && !both.has(FloatMode::DenormPreserve, Scalar::Float)
         );
         assert!(FloatControls::NONE.with(FloatMode::DenormPreserve, Scalar::Uint).is_none());
         let all = FloatControls::ALL.iter().fold(FloatControls::NONE, |all, (mode, scalar)| all.with(mode, scalar));
-        assert_eq!((all, all.iter().count()), (FloatControls::ALL, 6));
+        assert_eq!((all, all.iter().count()), (FloatControls::ALL, 12));
         assert_eq!(both.without(FloatMode::DenormPreserve, Scalar::Double).iter().count(), 1);
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! - [`tree`]: the program: functions, statements, expressions.
 //! - [`types`]: bool, integers, floats and their vectors; [`float`]: the numbers of the floating-point types;
-//!   [`float_controls`]: what a module asks of them.
+//!   [`float_controls`]: what a module asks of them; [`rounding`]: what is rounded as it asks.
 //! - [`control`]: what is asked of the compiler for a branch or a loop.
 //! - [`ops`]: operators and built-in functions on a lane's own values, and what they compute.
 //! - [`memory`]: shared arrays, atomics, barriers; [`resource`]: arrays of descriptors.
@@ -32,6 +32,7 @@ pub mod memory;
 pub mod needs;
 pub mod ops;
 pub mod resource;
+pub mod rounding;
 pub mod rule;
 pub mod subgroup;
 pub mod text;

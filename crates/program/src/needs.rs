@@ -20,12 +20,12 @@ pub fn declared_types(function: &Function) -> impl Iterator<Item = Type> {
     params.chain(locals).chain(function.result)
 }
 
-/// The scalar type that an expression by itself mentions, if any; of packed values, the unsigned one of its size. All others come from
+/// The scalar type that an expression by itself mentions, if any; of packed values and bits, the unsigned one of its size. All others come from
 /// variables.
 pub fn scalar_of(expr: &Expr) -> Option<Scalar> {
     match expr {
         Expr::Intrinsic(op, _) => match op.info().gives {
-            Gives::Whole(size) | Gives::Parts(size) => {
+            Gives::Whole(size) | Gives::Parts(size) | Gives::BitsOf(size) => {
                 Scalar::INTEGERS.into_iter().find(|scalar| scalar.size() == size && !scalar.is_signed())
             }
             // The other one comes from the operand.
@@ -37,6 +37,16 @@ pub fn scalar_of(expr: &Expr) -> Option<Scalar> {
         Expr::Vector(ty, _) if !ty.is_nested() => Some(ty.scalar),
         _ => None,
     }
+}
+
+/// The floating-point types that a rounded operation is computed in, if the expression is one: those of its operands and of its result.
+pub fn rounded_scalars(expr: &Expr, function: &Function) -> impl Iterator<Item = Scalar> {
+    let of = |expr: &Expr| {
+        let Expr::Intrinsic(op, args) = expr else { return None };
+        let (rounded, operands) = (op.rounded()?, args.first()?.ty(function)?.scalar);
+        Some([rounded.source(operands), rounded.target(operands)])
+    };
+    of(expr).into_iter().flatten().flatten()
 }
 
 /// The scalar type of the value that a subgroup operation works on, if the expression is one.

@@ -13,6 +13,7 @@ mod arithmetic;
 use serde::{Deserialize, Serialize};
 
 use crate::float;
+use crate::rounding::{Operation, Rounded, Rounding};
 use crate::types::{Scalar, Type};
 pub use arithmetic::Undefined;
 use arithmetic::{
@@ -52,6 +53,8 @@ pub enum Operand {
     Signed,
     /// Integers of any width.
     Integer,
+    /// Integers of so many bits or more.
+    IntegerFrom(u32),
     /// Those with a sign.
     SignedInteger,
     /// int and uint.
@@ -64,8 +67,8 @@ pub enum Operand {
     Bool,
     /// uint alone.
     Uint,
-    /// Unsigned integers as long as a float.
-    FloatBits,
+    /// Unsigned integers as long as floats of so many bits: from, to.
+    FloatBits(u32, u32),
     /// Every scalar type.
     Any,
 }
@@ -77,13 +80,17 @@ impl Operand {
             Operand::Number => !matches!(scalar, Scalar::Bool),
             Operand::Signed => scalar.is_signed() || scalar.is_float(),
             Operand::Integer => scalar.is_integer(),
+            Operand::IntegerFrom(size) => scalar.is_integer() && scalar.size() >= size,
             Operand::SignedInteger => scalar.is_signed(),
             Operand::Word => scalar.is_word(),
             Operand::Float => scalar.is_float(),
             Operand::Discrete => !scalar.is_float(),
             Operand::Bool => matches!(scalar, Scalar::Bool),
             Operand::Uint => matches!(scalar, Scalar::Uint),
-            Operand::FloatBits => matches!(scalar, Scalar::Uint16 | Scalar::Uint | Scalar::Uint64),
+            Operand::FloatBits(from, to) => {
+                let (size, is_bits) = (scalar.size(), matches!(scalar, Scalar::Uint16 | Scalar::Uint | Scalar::Uint64));
+                is_bits && from <= size && size <= to
+            }
             Operand::Any => true,
         }
     }
@@ -309,6 +316,8 @@ pub enum Gives {
     Float,
     /// Unsigned integers of the same size, as many as `T` has components.
     Bits,
+    /// Unsigned integers of so many bits, as many as `T` has components.
+    BitsOf(u32),
     /// A bool of a vector.
     Bool,
     /// The integer of so many bits, with the sign of `T`, if the vector `T` is as long.
@@ -334,6 +343,8 @@ pub struct IntrinsicInfo {
     pub takes: Operand,
     /// True if `T` is no vector.
     pub only_scalars: bool,
+    /// For what is rounded in one direction, of which rule F10 speaks: what is computed, and how it is rounded.
+    pub rounded: Option<Rounded>,
     /// What it computes for bool and integers, of the operands, or their components that belong together; of [`Gives::Whole`] and
     /// [`Gives::Bool`] of the components of the operand, of [`Gives::Parts`] of the operand and the number of the part.
     bits: fn(Scalar, &[u64]) -> u64,
@@ -352,6 +363,7 @@ const NUMBER: IntrinsicInfo = IntrinsicInfo {
     gives: Gives::Same,
     takes: Operand::Number,
     only_scalars: false,
+    rounded: None,
     bits: |_, x| x[0],
     floats: |x| x[0],
     undefined: |_, _| None,
@@ -374,7 +386,7 @@ fn of_bits(scalar: Scalar, bits: u64, change: fn(Scalar, u64) -> u64) -> u64 {
 }
 
 const FROM_BITS: IntrinsicInfo = IntrinsicInfo {
-    takes: Operand::FloatBits,
+    takes: Operand::FloatBits(16, 64),
     gives: Gives::Float,
     bits: |scalar, x| of_bits(scalar, x[0], |_, bits| bits),
     ..NUMBER
@@ -401,6 +413,30 @@ macro_rules! unpack {
             ..NUMBER
         }
     };
+}
+
+/// The row of a rounded operation.
+macro_rules! rounded {
+    ($rounding:ident, $($operation:tt)+) => {{
+        const ROUNDED: Rounded =
+            Rounded { operation: Operation::$($operation)+, rounding: Rounding::$rounding };
+        IntrinsicInfo {
+            values: ROUNDED.operation.operands(),
+            takes: match ROUNDED.operation {
+                Operation::Add | Operation::Sub | Operation::Mul => Operand::FloatBits(16, 32),
+                // Shorter ones are exact.
+                Operation::OfInteger(to) => Operand::IntegerFrom(to.size()),
+                Operation::OfFloat(to) => Operand::FloatBits(2 * to.size(), 64),
+            },
+            gives: match ROUNDED.operation {
+                Operation::OfInteger(to) | Operation::OfFloat(to) => Gives::BitsOf(to.size()),
+                _ => Gives::Bits,
+            },
+            rounded: Some(ROUNDED),
+            bits: |scalar, x| ROUNDED.bits(scalar, x),
+            ..NUMBER
+        }
+    }};
 }
 
 impl IntrinsicInfo {
@@ -435,6 +471,7 @@ impl IntrinsicInfo {
             Gives::Int => Some(Type { scalar: Scalar::Int, ..ty }),
             Gives::Float => float::of_size(ty.scalar.size()).map(|scalar| Type { scalar, ..ty }),
             Gives::Bits => unsigned(ty.scalar.size()).map(|scalar| Type { scalar, ..ty }),
+            Gives::BitsOf(size) => unsigned(size).map(|scalar| Type { scalar, ..ty }),
             Gives::Bool if ty.width > 1 => Some(Type::BOOL),
             Gives::Whole(size) if ty.width > 1 && size == length => integer(size).map(Type::scalar),
             Gives::Parts(size) if ty.width == 1 && (2..=4).contains(&(length / size)) => {
@@ -446,7 +483,7 @@ impl IntrinsicInfo {
 
     /// True if components of the result are computed of those of the operands, one by one.
     pub const fn is_componentwise(&self) -> bool {
-        matches!(self.gives, Gives::Same | Gives::Int | Gives::Float | Gives::Bits)
+        matches!(self.gives, Gives::Same | Gives::Int | Gives::Float | Gives::Bits | Gives::BitsOf(_))
     }
 }
 
@@ -613,6 +650,34 @@ operators! {
             bits: |scalar, x| float::with_one_nan(scalar, x[0]),
             ..NUMBER
         },
+        /// The bits of the sum of the floats of 16 or 32 bits with these bits, rounded to nearest, ties to even (`OpFAdd`).
+        FAddRte = "FAddRTE", "fAddRTE": rounded!(TiesToEven, Add),
+        /// The same, rounded toward zero.
+        FAddRtz = "FAddRTZ", "fAddRTZ": rounded!(TowardZero, Add),
+        /// The bits of the difference, rounded to nearest, ties to even (`OpFSub`).
+        FSubRte = "FSubRTE", "fSubRTE": rounded!(TiesToEven, Sub),
+        /// The same, rounded toward zero.
+        FSubRtz = "FSubRTZ", "fSubRTZ": rounded!(TowardZero, Sub),
+        /// The bits of the product, rounded to nearest, ties to even (`OpFMul`).
+        FMulRte = "FMulRTE", "fMulRTE": rounded!(TiesToEven, Mul),
+        /// The same, rounded toward zero.
+        FMulRtz = "FMulRTZ", "fMulRTZ": rounded!(TowardZero, Mul),
+        /// The bits of the float of 16 bits that an integer is converted to, rounded to nearest, ties to even (`OpConvertSToF`, `OpConvertUToF`).
+        IntToHalfRte = "ConvertToF16RTE", "convertToF16RTE": rounded!(TiesToEven, OfInteger(Scalar::Float16)),
+        /// The same, rounded toward zero.
+        IntToHalfRtz = "ConvertToF16RTZ", "convertToF16RTZ": rounded!(TowardZero, OfInteger(Scalar::Float16)),
+        /// The bits of the float of 32 bits that an integer is converted to, rounded to nearest, ties to even (the same instructions).
+        IntToFloatRte = "ConvertToF32RTE", "convertToF32RTE": rounded!(TiesToEven, OfInteger(Scalar::Float)),
+        /// The same, rounded toward zero.
+        IntToFloatRtz = "ConvertToF32RTZ", "convertToF32RTZ": rounded!(TowardZero, OfInteger(Scalar::Float)),
+        /// The bits of the float of 16 bits that a longer one with these bits is converted to, rounded to nearest, ties to even (`OpFConvert`).
+        FloatToHalfRte = "FConvertToF16RTE", "fConvertToF16RTE": rounded!(TiesToEven, OfFloat(Scalar::Float16)),
+        /// The same, rounded toward zero.
+        FloatToHalfRtz = "FConvertToF16RTZ", "fConvertToF16RTZ": rounded!(TowardZero, OfFloat(Scalar::Float16)),
+        /// The bits of the float of 32 bits that a double with these bits is converted to, rounded to nearest, ties to even (`OpFConvert`).
+        DoubleToFloatRte = "FConvertToF32RTE", "fConvertToF32RTE": rounded!(TiesToEven, OfFloat(Scalar::Float)),
+        /// The same, rounded toward zero.
+        DoubleToFloatRtz = "FConvertToF32RTZ", "fConvertToF32RTZ": rounded!(TowardZero, OfFloat(Scalar::Float)),
     }
 }
 
@@ -625,6 +690,16 @@ impl Intrinsic {
     /// True for what only preserved numbers have: the ways from bits and to them.
     pub const fn is_of_bits(self) -> bool {
         self.is_from_bits() || matches!(self, Intrinsic::ToBits)
+    }
+
+    /// What is rounded in one direction, and which; `None` if nothing is (docs/rules.md, rule F10).
+    pub const fn rounded(self) -> Option<Rounded> {
+        self.info().rounded
+    }
+
+    /// The one that computes this.
+    pub fn of_rounded(rounded: Rounded) -> Option<Intrinsic> {
+        Intrinsic::ALL.into_iter().find(|op| op.rounded() == Some(rounded))
     }
 
     /// True for the integer dot products, which a device may lack.

@@ -218,6 +218,8 @@ fn float_control_needs(number: u32, operands: &[u32]) -> impl Iterator<Item = Fe
     let mode = match ExecutionMode::from_u32(number) {
         Some(ExecutionMode::SignedZeroInfNanPreserve) => Some(FloatMode::SignedZeroInfNanPreserve),
         Some(ExecutionMode::DenormPreserve) => Some(FloatMode::DenormPreserve),
+        Some(ExecutionMode::RoundingModeRTE) => Some(FloatMode::RoundingModeRTE),
+        Some(ExecutionMode::RoundingModeRTZ) => Some(FloatMode::RoundingModeRTZ),
         _ => None,
     };
     let scalar = operands.first().and_then(|&width| tangle_program::float::of_size(width));

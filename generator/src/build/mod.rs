@@ -20,6 +20,7 @@ mod log;
 mod operation;
 mod preserved;
 mod resource;
+mod rounded;
 mod row;
 mod series;
 mod statement;

@@ -5,6 +5,7 @@
 
 use tangle_program::case::{FloatControls, FloatMode};
 use tangle_program::float;
+use tangle_program::float_controls::FLOATS;
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{OpInfo, SubgroupOp};
 use tangle_program::tree::{Block, Expr};
@@ -13,20 +14,39 @@ use tangle_program::types::{Scalar, Type};
 use super::Builder;
 use super::cond::Cond;
 use super::frame::{Role, Source};
+use super::rounded;
 use super::term::{Want, bin, cast, uint};
 use crate::class::{Class, Decision};
 use crate::config::Config;
 use crate::draw::Draw;
 
-/// Of a hundred programs, those that ask for modes.
-const PROGRAMS: u32 = 10;
+/// Of a hundred programs, those that ask for numbers to be kept.
+const PRESERVING: u32 = 10;
 
-/// What a program asks for: to keep signs of zeros, infinities and NaN of a type, and perhaps its denormals.
+/// Those of them that ask for a direction of rounding, too, of a hundred.
+const ROUNDING_BESIDE: u32 = 25;
+
+/// Of a hundred programs, those that ask for nothing but that.
+const ROUNDING: u32 = 5;
+
+/// What a program asks for.
 pub(super) fn float_controls(draw: &mut Draw<'_>, config: &Config) -> FloatControls {
-    let asked = FloatControls::NONE;
-    if config.float_controls.is_none() || !draw.percent(PROGRAMS) {
-        return asked;
+    if config.float_controls.is_none() {
+        return FloatControls::NONE;
     }
+    match draw.below(100) {
+        0..PRESERVING => {
+            let asked = kept(draw, config);
+            if draw.percent(ROUNDING_BESIDE) { rounded::modes(draw, config, asked) } else { asked }
+        }
+        drawn if drawn < PRESERVING + ROUNDING => rounded::modes(draw, config, FloatControls::NONE),
+        _ => FloatControls::NONE,
+    }
+}
+
+/// To keep signs of zeros, infinities and NaN of a type, and perhaps its denormals.
+fn kept(draw: &mut Draw<'_>, config: &Config) -> FloatControls {
+    let asked = FloatControls::NONE;
     let has = |mode, scalar| config.float_controls.has(mode, scalar);
     let weights = [(8, Scalar::Float), (3, Scalar::Float16), (3, Scalar::Double)].map(|(weight, scalar)| {
         let fits = has_types(config, scalar) && has(FloatMode::SignedZeroInfNanPreserve, scalar);
@@ -54,13 +74,13 @@ enum Range {
 }
 
 /// True if there are the type and that of its bits.
-fn has_types(config: &Config, scalar: Scalar) -> bool {
+pub(super) fn has_types(config: &Config, scalar: Scalar) -> bool {
     let has = |scalar: Scalar| !scalar.is_extended() || config.scalars.contains(&scalar);
     has(scalar) && has(bits_of(scalar))
 }
 
 /// The type of the bits of a float.
-const fn bits_of(scalar: Scalar) -> Scalar {
+pub(super) const fn bits_of(scalar: Scalar) -> Scalar {
     match scalar {
         Scalar::Float16 => Scalar::Uint16,
         Scalar::Double => Scalar::Uint64,
@@ -69,7 +89,7 @@ const fn bits_of(scalar: Scalar) -> Scalar {
 }
 
 /// A literal of a type of bits.
-fn literal(bits: Scalar, value: u64) -> Expr {
+pub(super) fn literal(bits: Scalar, value: u64) -> Expr {
     let low = uint(value as u32);
     match bits {
         Scalar::Uint => low,
@@ -85,7 +105,8 @@ fn literal(bits: Scalar, value: u64) -> Expr {
 impl Builder<'_> {
     /// True if the program keeps some special numbers.
     pub(super) fn preserves(&self) -> bool {
-        !self.entry_point.float_controls.is_none()
+        let asked = self.entry_point.float_controls;
+        FLOATS.into_iter().any(|scalar| asked.has(FloatMode::SignedZeroInfNanPreserve, scalar))
     }
 
     /// A type whose special numbers are kept.

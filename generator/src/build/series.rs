@@ -41,6 +41,10 @@ impl Builder<'_> {
                 self.preserved_statement(out);
                 continue;
             }
+            if self.rounds() && self.draw.percent(20) {
+                self.rounded_statement(out);
+                continue;
+            }
             match self.draw.below(100) {
                 0..12 => self.operation_in_series(sum, out),
                 12..20 => self.arm_in_series(sum, out),

@@ -27,6 +27,9 @@ const CHOSEN_OPERATIONS: u32 = 6;
 /// Of a hundred statements of programs that keep special numbers, those that are about these.
 const PRESERVED_STATEMENTS: u32 = 25;
 
+/// Of a hundred statements of programs that ask for a direction of rounding, those that are about that.
+const ROUNDED_STATEMENTS: u32 = 25;
+
 /// The weights of the table in a profile.
 pub(super) fn weights(profile: Profile) -> Vec<u32> {
     Row::weights(STATEMENTS, profile)
@@ -157,6 +160,9 @@ impl Builder<'_> {
         }
         if self.preserves() && self.draw.percent(PRESERVED_STATEMENTS) {
             return self.preserved_statement(out);
+        }
+        if self.rounds() && self.draw.percent(ROUNDED_STATEMENTS) {
+            return self.rounded_statement(out);
         }
         let weights: [u32; STATEMENTS.len()] =
             std::array::from_fn(|i| STATEMENTS[i].weight_here(self, self.weights.rows.statements[i]));

@@ -52,6 +52,8 @@ impl Builder<'_> {
             .filter(|op| match op {
                 Operator::Function(Intrinsic::Expect) => hints,
                 Operator::Function(op) if op.is_signed_remainder() => remainders,
+                // It has operands of its own.
+                Operator::Function(op) => op.rounded().is_none(),
                 _ => true,
             })
             .filter(|op| op.fits(ty))

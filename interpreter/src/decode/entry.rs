@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rspirv::spirv::{self, Decoration, Op as Opcode};
 
-use super::{Decoder, FloatModes, id_at, invalid, literal_at};
+use super::{Decoder, Direction, FloatModes, id_at, invalid, literal_at};
 use crate::code::*;
 use crate::dispatch::Tier;
 use crate::operand::Operand;
@@ -238,8 +238,28 @@ impl Decoder<'_> {
         [16, 32, 64].iter().zip(self.float_modes).any(|(&of, modes)| of == width && modes.preserve)
     }
 
+    /// How a result of this width is rounded that is made of an operand of the other one. Where the modes of the two differ the text does not say: "Only
+    /// affects instructions operating on a floating-point type … whose component width is Target Width" (SPIR-V 1.6 §3.2.6) holds for both.
+    pub(super) fn direction(&self, from: Option<u8>, to: u8) -> Option<Direction> {
+        let of = |width: u8| match width {
+            16 => self.float_modes[0].rounding,
+            32 => self.float_modes[1].rounding,
+            // "The precision of double-precision instructions is at least that of single precision", and no more (Vulkan).
+            _ => None,
+        };
+        let other =
+            from.and_then(|from| self.float_modes[if from == 16 { 0 } else { usize::from(from) / 32 }].rounding);
+        of(to).filter(|&direction| other.is_none_or(|other| other == direction))
+    }
+
     pub(super) fn float_modes(&self, entry: u32) -> [FloatModes; 3] {
         let mut modes = [FloatModes::default(); 3];
+        // A decoration of one instruction "takes precedence over" the modes (SPV_KHR_float_controls); which one it is, is not looked at.
+        let decorates = |inst: Instruction<'_>| {
+            inst.operands.iter().any(|operand| matches!(operand, Operand::Decoration(Decoration::FPRoundingMode)))
+        };
+        let is_decorated = self.module.section(&self.module.annotations).any(decorates);
+        let mut directions = [[false; 2]; 3];
         for inst in self.module.section(&self.module.execution_modes) {
             let [Operand::IdRef(id), Operand::ExecutionMode(mode), Operand::LiteralBit32(width)] = inst.operands else {
                 continue;
@@ -256,8 +276,17 @@ impl Decoder<'_> {
             match mode {
                 spirv::ExecutionMode::SignedZeroInfNanPreserve => modes[at].preserve = true,
                 spirv::ExecutionMode::DenormPreserve => modes[at].denorm_preserve = true,
+                spirv::ExecutionMode::RoundingModeRTE => directions[at][0] = true,
+                spirv::ExecutionMode::RoundingModeRTZ => directions[at][1] = true,
                 _ => {}
             }
+        }
+        for (modes, asked) in modes.iter_mut().zip(directions) {
+            modes.rounding = match asked {
+                [true, false] if !is_decorated => Some(Direction::NearestEven),
+                [false, true] if !is_decorated => Some(Direction::Zero),
+                _ => None,
+            };
         }
         modes
     }

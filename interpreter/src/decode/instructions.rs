@@ -147,7 +147,12 @@ impl Decoder<'_> {
                 let rearranged = self.is_rearranged(inst) && opcode != O::FRem && opcode != O::FMod;
                 self.each(inst, 2, |this, scalars, x| {
                     let w = float_width(scalars[0])?;
-                    let op = if rearranged { Op::Rearranged(op, w) } else { Op::Float2(op, w) };
+                    let is_sum = matches!(op, Float2::Add | Float2::Sub | Float2::Mul);
+                    let op = match this.direction(None, w) {
+                        _ if rearranged => Op::Rearranged(op, w),
+                        Some(_) if is_sum => Op::DirectedFloat2(op, w),
+                        _ => Op::Float2(op, w),
+                    };
                     let d = this.emit(op, [x[0], x[1], NONE]);
                     Ok(d)
                 })
@@ -169,7 +174,12 @@ impl Decoder<'_> {
                 let (_, _, to, _) = self.result_vector(inst)?;
                 let to = float_width(to)?;
                 self.each(inst, 1, |this, scalars, x| {
-                    Ok(this.emit(Op::FloatConvert(float_width(scalars[0])?, to), [x[0], NONE, NONE]))
+                    let from = float_width(scalars[0])?;
+                    let op = match this.direction(Some(from), to) {
+                        Some(_) => Op::DirectedConvert(from, to),
+                        None => Op::FloatConvert(from, to),
+                    };
+                    Ok(this.emit(op, [x[0], NONE, NONE]))
                 })
             }
             O::QuantizeToF16 => self.each(inst, 1, |this, scalars, x| match float_width(scalars[0])? {
@@ -181,7 +191,11 @@ impl Decoder<'_> {
                 let to = float_width(to)?;
                 self.each(inst, 1, |this, scalars, x| {
                     let from = integer_width(scalars[0])?;
-                    Ok(this.emit(Op::IntToFloat(from, opcode == O::ConvertSToF, to), [x[0], NONE, NONE]))
+                    let op = match this.direction(None, to) {
+                        Some(_) => Op::DirectedInt(from, opcode == O::ConvertSToF, to),
+                        None => Op::IntToFloat(from, opcode == O::ConvertSToF, to),
+                    };
+                    Ok(this.emit(op, [x[0], NONE, NONE]))
                 })
             }
             O::ConvertFToS | O::ConvertFToU => {

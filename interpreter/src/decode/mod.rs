@@ -132,11 +132,22 @@ pub(crate) struct Names {
     pub functions: Vec<Option<String>>,
 }
 
-/// Float execution modes of one width. Those of rounding are not used: either neighbour of what is not exact may come.
+/// Float execution modes of one width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FloatModes {
     pub preserve: bool,
     pub denorm_preserve: bool,
+    /// Without one, either neighbour of what is not exact may come.
+    pub rounding: Option<Direction>,
+}
+
+/// Where correctly rounded results are rounded to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// `RoundingModeRTE`
+    NearestEven,
+    /// `RoundingModeRTZ`
+    Zero,
 }
 
 pub(crate) struct Decoded {

@@ -50,6 +50,7 @@ impl Machine<'_> {
             Op::Rearranged(..)
             | Op::Float1(..)
             | Op::Float2(..)
+            | Op::DirectedFloat2(..)
             | Op::Fma(_)
             | Op::FMix(_)
             | Op::FClamp(_)
@@ -110,6 +111,9 @@ impl Machine<'_> {
             | Op::IsNan(_)
             | Op::IsInf(_)
             | Op::FloatConvert(..)
+            | Op::DirectedFloat2(..)
+            | Op::DirectedConvert(..)
+            | Op::DirectedInt(..)
             | Op::Quantize
             | Op::IntToFloat(..)
             | Op::FloatToInt(..) => self.float(inst)?,

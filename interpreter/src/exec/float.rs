@@ -4,7 +4,7 @@
 //!
 //! - Errors in ULP are those of single precision for 64 bits: "the precision of double-precision instructions is at least that of single precision".
 //! - `OpFAdd`, `OpFSub`, `OpFMul` and conversions are correctly rounded: exact if the result is representable, else either neighbour, since the rounding
-//!   mode is the implementation's.
+//!   mode is the implementation's, or the one that `RoundingModeRTE` or `RoundingModeRTZ` of the result's width says (`directed`).
 //! - The sign of a zero, infinities and NaNs are only promised with `SignedZeroInfNanPreserve`; denormals may be flushed without `DenormPreserve`.
 //! - What is "inherited from a formula" may lie as far from the exact result, on either side, as anything that the formula may give when it is rearranged
 //!   by associativity, commutativity and distributivity (Vulkan, "Inherited From Formula").
@@ -21,13 +21,14 @@ use super::accuracy::{
 };
 use super::expansion::{Expansion, bytes_of_column};
 use super::format::{
-    add, decode, encode, encode_normal, exponent_of, format, nearest, neighbours, power, scaled, ulp, whole,
+    add, decode, encode, encode_normal, exponent_of, format, integer_to_odd, nearest, neighbours, power, scaled,
+    sum_to_odd, ulp, whole,
 };
 use super::reasons::POISON;
 use super::stop::Stop;
 use crate::alu;
 use crate::code::*;
-use crate::decode::FloatModes;
+use crate::decode::{Direction, FloatModes};
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::outcome::Why;
@@ -408,6 +409,41 @@ impl Machine<'_> {
                 };
                 self.answer(to, answer, place)
             }
+            Op::DirectedFloat2(op, w) => {
+                let (x, y) = (self.number(w, values[0].0, values[0].1), self.number(w, values[1].0, values[1].1));
+                let op = if self.is(Planted::FloatSubIsAdd) && op == Float2::Sub { Float2::Add } else { op };
+                let answer = match (op, x, y) {
+                    (Float2::Mul, ..) => self.float2(op, w, x, y),
+                    // One number each: the sum is known better than by what lies around it.
+                    (_, Number::Range(a, b), Number::Range(c, d)) if a == b && c == d && a != 0.0 && c != 0.0 => {
+                        let sum = sum_to_odd(a, if op == Float2::Sub { -c } else { c });
+                        Answer::Between(sum, sum)
+                    }
+                    _ => self.float2(op, w, x, y),
+                };
+                let answer = self.directed(w, answer);
+                self.answer(w, answer, place)
+            }
+            Op::DirectedConvert(from, to) => {
+                let answer = match self.number(from, values[0].0, values[0].1) {
+                    Number::Range(low, high) => self.directed(to, Answer::Between(low, high)),
+                    _ => return self.float_lane(&Inst { op: Op::FloatConvert(from, to), ..*inst }, values),
+                };
+                self.answer(to, answer, place)
+            }
+            Op::DirectedInt(from, is_signed, to) => {
+                let (bits, taint) = values[0];
+                let signed = alu::signed(bits, from);
+                let (is_negative, magnitude) =
+                    if is_signed { (signed < 0, signed.unsigned_abs()) } else { (false, bits & alu::mask(from)) };
+                if taint != 0 || magnitude == 0 {
+                    return self.float_lane(&Inst { op: Op::IntToFloat(from, is_signed, to), ..*inst }, values);
+                }
+                let x = integer_to_odd(magnitude);
+                let x = if is_negative { -x } else { x };
+                let answer = self.directed(to, Answer::Between(x, x));
+                self.answer(to, answer, place)
+            }
             Op::Quantize => {
                 let answer = quantized(self.number(32, values[0].0, values[0].1));
                 self.answer(32, answer, place)
@@ -450,6 +486,35 @@ impl Machine<'_> {
             }
             _ => (0, self.reasons.taint(Why::Implementation, place)),
         }
+    }
+
+    /// Rounds both ends of what a correctly rounded result lies between, as the mode of the width says: rounding changes no order. What is "considered
+    /// denormal whenever the infinitely precise result is non-zero and of smaller magnitude than the smallest normal value" (Vulkan) stays as it is.
+    fn directed(&self, w: u8, answer: Answer) -> Answer {
+        let modes = self.modes(w);
+        let (Some(mut direction), Answer::Between(low, high)) = (modes.rounding, answer) else { return answer };
+        if self.is(Planted::RoundingSwapped) {
+            direction = if direction == Direction::Zero { Direction::NearestEven } else { Direction::Zero };
+        }
+        let (_, least, _) = format(w);
+        let is_tiny = |x: f64| x != 0.0 && x.abs() < power(least);
+        if !modes.denorm_preserve && (is_tiny(low) || is_tiny(high)) {
+            return answer;
+        }
+        let tie_to = u64::from(self.is(Planted::TiesToOdd));
+        let end = |x: f64| {
+            let (below, above) = neighbours(w, x);
+            let takes_below = match direction {
+                Direction::Zero => x > 0.0,
+                // Differences of neighbouring numbers are exact. What is above the largest number has an even last digit.
+                Direction::NearestEven if x - below == above - x => {
+                    encode(w, below).is_some_and(|bits| bits & 1 == tie_to)
+                }
+                Direction::NearestEven => x - below < above - x,
+            };
+            if takes_below { below } else { above }
+        };
+        Answer::Between(end(low), end(high))
     }
 
     /// What may come of a formula: its exact result lies somewhere in the interval, and what is returned as far from that, on either side, as anything else

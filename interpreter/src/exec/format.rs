@@ -99,6 +99,28 @@ pub(crate) fn add(x: f64, y: f64) -> (f64, bool) {
     (sum, error == 0.0)
 }
 
+/// A sum that is exact, or else the one of the two numbers around it whose last bit is 1: a further rounding to at least two digits fewer gives what one
+/// rounding gives.
+pub(super) fn sum_to_odd(x: f64, y: f64) -> f64 {
+    let sum = x + y;
+    let part = sum - x;
+    let error = (x - (sum - part)) + (y - part);
+    if error == 0.0 || sum.to_bits() & 1 == 1 {
+        return sum;
+    }
+    // The other one lies on the side of the error.
+    let away = (error > 0.0) == (sum > 0.0);
+    f64::from_bits(if away { sum.to_bits() + 1 } else { sum.to_bits() - 1 })
+}
+
+/// The same of an integer.
+pub(super) fn integer_to_odd(x: u64) -> f64 {
+    let lost = (u64::BITS - x.leading_zeros()).saturating_sub(53);
+    let kept = x >> lost;
+    let odd = kept | u64::from(kept << lost != x);
+    odd as f64 * power(lost as i32)
+}
+
 /// A product, and whether it is exact.
 #[inline]
 pub(crate) fn mul(x: f64, y: f64) -> (f64, bool) {
@@ -158,6 +180,34 @@ mod tests {
             assert_eq!(encode(16, between), None, "{bits:#x}");
         }
         assert_eq!(encode(16, 65536.0), None);
+    }
+
+    #[test]
+    fn sums_and_integers_with_an_odd_last_digit() {
+        let (ulp, tiny) = (power(-52), power(-100));
+        for (x, y, expected) in [
+            (1.0, 2.0, 3.0),
+            (1.0, tiny, 1.0 + ulp),
+            (1.0, -tiny, 1.0 - power(-53)),
+            (-1.0, tiny, -1.0 + power(-53)),
+            (-1.0, -tiny, -1.0 - ulp),
+            (1.0 + ulp, tiny, 1.0 + ulp),
+            (1.0 + ulp, -tiny, 1.0 + ulp),
+            (tiny, 1.0 + 2.0 * ulp, 1.0 + 3.0 * ulp),
+        ] {
+            assert_eq!(sum_to_odd(x, y), expected, "{x:e} {y:e}");
+        }
+        for (x, expected) in [
+            (1, 1.0),
+            ((1 << 53) + 1, power(53) + 2.0),
+            ((1 << 53) + 2, power(53) + 2.0),
+            ((1 << 54) + 1, power(54) + 4.0),
+            ((1 << 54) + 6, power(54) + 4.0),
+            (1 << 63, power(63)),
+            (u64::MAX, power(64) - power(11)),
+        ] {
+            assert_eq!(integer_to_odd(x), expected, "{x}");
+        }
     }
 
     #[test]

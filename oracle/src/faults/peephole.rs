@@ -112,6 +112,25 @@ pub(super) fn dot_does_not_saturate(expr: &Expr, _: &Function) -> Option<Expr> {
     }
 }
 
+pub(super) fn rounded_twice(expr: &Expr, function: &Function) -> Option<Expr> {
+    let Expr::Intrinsic(op @ (Intrinsic::FloatToHalfRte | Intrinsic::FloatToHalfRtz), args) = expr else { return None };
+    let first = match op {
+        Intrinsic::FloatToHalfRte => Intrinsic::DoubleToFloatRte,
+        _ => Intrinsic::DoubleToFloatRtz,
+    };
+    let is_double = args.first()?.ty(function)?.scalar == Scalar::Uint64;
+    is_double.then(|| call(*op, [call(first, args.clone())]))
+}
+
+/// Of a float of 32 bits the lost digits are 1 and then zeros in the middle between two results: with a last digit more it lies above it.
+pub(super) fn ties_away(expr: &Expr, function: &Function) -> Option<Expr> {
+    let Expr::Intrinsic(op @ Intrinsic::FloatToHalfRte, args) = expr else { return None };
+    let ty = args.first()?.ty(function)?;
+    let one = Expr::Cast(ty.scalar, Box::new(Expr::Uint(1)));
+    let one = if ty.width == 1 { one } else { Expr::Vector(ty, vec![one; ty.width.into()]) };
+    Some(call(*op, [bin(BinaryOp::BitOr, args.first()?, &one)]))
+}
+
 pub(super) fn packed_backwards(expr: &Expr, function: &Function) -> Option<Expr> {
     match expr {
         Expr::Intrinsic(op, args) if matches!(op.info().gives, Gives::Whole(_)) => {

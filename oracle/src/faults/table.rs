@@ -4,6 +4,7 @@ use tangle_program::float;
 use tangle_program::memory::{AtomicOp, StorageClass};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::resource::ResourceClass;
+use tangle_program::rounding::{Rounded, Rounding};
 use tangle_program::subgroup::{Fold, SubgroupOp as Op, first_lanes, lanes};
 use tangle_program::tree::{Builtin, Expr, Loop, LoopKind};
 use tangle_program::types::{Kind, Scalar, Shape};
@@ -37,6 +38,16 @@ fn is_long(l: &Loop) -> bool {
         Expr::Binary(BinaryOp::Add, base, _) => matches!(**base, Expr::Uint(0x8000..)),
         _ => false,
     }
+}
+
+/// What is rounded in one direction, rounded in the other one.
+fn rounded_otherwise(op: Intrinsic, from: Rounding) -> Intrinsic {
+    let to = match from {
+        Rounding::TiesToEven => Rounding::TowardZero,
+        Rounding::TowardZero => Rounding::TiesToEven,
+    };
+    let rounded = op.rounded().filter(|rounded| rounded.rounding == from);
+    rounded.and_then(|rounded| Intrinsic::of_rounded(Rounded { rounding: to, ..rounded })).unwrap_or(op)
 }
 
 const fn is_comparison(op: BinaryOp) -> bool {
@@ -732,6 +743,16 @@ faults! {
         true => o.then_each(out, |_, chosen| float::without_denormals(o.scalar(), chosen)),
         false => None,
     }),
+
+    // Rounded numbers.
+    /// What is to be rounded toward zero is rounded to nearest.
+    ZeroIsNearest => Hook::Intrinsic(|op, scalar| (rounded_otherwise(op, Rounding::TowardZero), scalar)),
+    /// What is to be rounded to nearest is rounded toward zero.
+    NearestIsZero => Hook::Intrinsic(|op, scalar| (rounded_otherwise(op, Rounding::TiesToEven), scalar)),
+    /// A double is converted to a float of 32 bits first, and that to one of 16.
+    RoundedTwice => Hook::Peephole(peephole::rounded_twice),
+    /// Of halfway cases the one that is greater in magnitude is taken.
+    TiesAway => Hook::Peephole(peephole::ties_away),
 
     // Built-in variables and ordinary arithmetic.
     /// `gl_SubgroupGeMask` is `gl_SubgroupGtMask`.

@@ -308,7 +308,7 @@ impl<'a, R: Rules> Machine<'a, R> {
                 Rc::new(if matches!(gives, Gives::Parts(_)) { vec![c as u64; self.layout.slots] } else { Vec::new() });
             let row: SmallVec<[&Rc<Vec<u64>>; 4]> = match gives {
                 // Offsets and bit counts stay scalar when the value is a vector.
-                Gives::Same | Gives::Int | Gives::Float | Gives::Bits => {
+                Gives::Same | Gives::Int | Gives::Float | Gives::Bits | Gives::BitsOf(_) => {
                     args.iter().map(|arg| &arg.columns[c.min(arg.columns.len() - 1)]).collect()
                 }
                 Gives::Bool | Gives::Whole(_) => args[0].columns.iter().collect(),

@@ -44,6 +44,7 @@ pub fn programs() -> Programs {
         descriptors,
         types,
         preserved,
+        rounded,
         built_ins_and_arithmetic,
         idioms,
         algebra,
@@ -972,6 +973,54 @@ fn preserved(programs: &mut Programs) {
             "A=03:[2139095039]",
         ),
         (F::DenormalFlushed, bits(SubgroupOp::Reduce(Fold::Max), uint(1)), "A=03:[1]", "A=03:[0]"),
+    ]);
+}
+
+/// docs/rules.md, rule F10
+fn rounded(programs: &mut Programs) {
+    use Fault as F;
+    use FloatMode::{RoundingModeRTE, RoundingModeRTZ};
+    use Intrinsic as I;
+    let rounding = |mode, scalar, op, args: &[Expr]| {
+        let value = number(Expr::Intrinsic(op, args.to_vec()));
+        let mut case = of(0x03, value);
+        case.entry_point.float_controls = FloatControls::NONE.with(mode, scalar);
+        case
+    };
+    let to_nearest = |op, args: &[Expr]| rounding(RoundingModeRTE, Scalar::Float, op, args);
+    let halves = |op, args: &[Expr]| rounding(RoundingModeRTE, Scalar::Float16, op, args);
+    // 2²⁴ + 1 or + 3: in the middle, with an even number below or above.
+    let integer = || bin(uint(0x0100_0001), BinaryOp::BitOr, bin(parity(), BinaryOp::Shl, uint(1)));
+    // 1 + 2⁻¹¹ or 1 + 3 · 2⁻¹¹
+    let middle = || bin(uint(0x3F80_1000), BinaryOp::BitOr, bin(parity(), BinaryOp::Shl, uint(13)));
+    // 1 + 2⁻¹¹ + 2⁻³⁰
+    let word = |bits: u32| Expr::Cast(Scalar::Uint64, Box::new(uint(bits)));
+    let double = || bin(bin(word(0x3FF0_0200), BinaryOp::Shl, uint(32)), BinaryOp::BitOr, word(0x0040_0000));
+    programs.rows.extend([
+        (
+            F::ZeroIsNearest,
+            rounding(RoundingModeRTZ, Scalar::Float, I::IntToFloatRtz, &[integer()]),
+            "A=03:[1266679808 1266679809]",
+            "A=03:[1266679808 1266679810]",
+        ),
+        (
+            F::NearestIsZero,
+            to_nearest(I::IntToFloatRte, &[integer()]),
+            "A=03:[1266679808 1266679810]",
+            "A=03:[1266679808 1266679809]",
+        ),
+        (
+            F::NearestIsZero,
+            to_nearest(I::FAddRte, &[uint(0x3F80_0001), uint(0x3380_0000)]),
+            "A=03:[1065353218]",
+            "A=03:[1065353217]",
+        ),
+        (F::RoundedTwice, halves(I::FloatToHalfRte, &[double()]), "A=03:[15361]", "A=03:[15360]"),
+        (F::TiesAway, halves(I::FloatToHalfRte, &[middle()]), "A=03:[15360 15362]", "A=03:[15361 15362]"),
+    ]);
+    programs.same.extend([
+        (F::ZeroIsNearest, to_nearest(I::IntToFloatRte, &[integer()])),
+        (F::RoundedTwice, halves(I::FloatToHalfRte, &[middle()])),
     ]);
 }
 

@@ -13,6 +13,7 @@ use tangle_program::types::{Kind, Scalar, Type};
 
 use super::checker::{Checker, Enclosing};
 use super::invalid::{At, Checked, Invalid, invalid, refuse};
+use super::rounding;
 use crate::bounds::Interval;
 use crate::info::ExprInfo;
 use crate::uniform::Uniformity;
@@ -312,6 +313,10 @@ impl Checker<'_, '_> {
             }
             (Expr::Intrinsic(op, args), _) => {
                 self.float_controls(*op, operands).at(|| "ext_inst[0]".into())?;
+                if let Some(rounded) = op.rounded() {
+                    let asked = self.case.entry_point.float_controls;
+                    return rounding::rounded(rounded, asked, args, operands, self.function);
+                }
                 intrinsic(*op, args, operands).at(|| "ext_inst[1]".into())
             }
             (Expr::Subgroup(call), _) => self.subgroup(call, operands, place).at(|| "group_non_uniform".into()),

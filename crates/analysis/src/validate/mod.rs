@@ -10,7 +10,7 @@
 //! 4. statements: where they may stand, what they may refer to, calls, loops, switches, logs;
 //! 5. expressions: types ([`type_of`]);
 //! 6. operands: everything that would be undefined behaviour or an unguarded undefined value (docs/rules.md, sections P and N), floats that
-//!    might not be exact ([`crate::exact`]), operands that must be uniform ([`crate::uniform`]), and undefined values that would decide
+//!    might not be exact ([`crate::exact`]), rounded results of which nothing is promised, operands that must be uniform ([`crate::uniform`]), and undefined values that would decide
 //!    something ([`crate::undefined`]);
 //! 7. shared memory: no data races, barriers in uniform control flow ([`crate::races`]);
 //! 8. cost: log words and steps ([`crate::cost`]).
@@ -21,11 +21,13 @@ use tangle_program::case::{
     Case, Coverage, Data, Draw, EntryPoint, FORMAT, FloatControls, FloatMode, Items, Launch, SpirvVersion, Stage,
     SubgroupSize, Tier, Workgroups,
 };
+use tangle_program::float_controls::FLOATS;
 use tangle_program::interface::MAX_FLATS;
 use tangle_program::memory::{FILL_INDEX, MAX_SHARED_BYTES};
 use tangle_program::resource::MAX_RESOURCES;
 use tangle_program::subgroup::{MAX_SUBGROUP_SIZE, is_subgroup_size};
 use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
+use tangle_program::types::Scalar;
 
 use self::checker::Checker;
 use self::invalid::{At, Checked, each, invalid, refuse};
@@ -40,6 +42,7 @@ pub use self::invalid::Invalid;
 mod checker;
 mod expression;
 mod invalid;
+mod rounding;
 mod statement;
 
 /// The most functions of a program, `main` included.
@@ -178,8 +181,15 @@ fn entry_point(entry_point: &EntryPoint) -> Checked {
 /// One width for each mode: glslang keeps the last one (`spirv_execution_mode` of GL_EXT_spirv_intrinsics).
 fn float_controls(asked: FloatControls) -> Checked {
     let of = |mode| asked.iter().filter(move |&(other, _)| other == mode).count();
-    match FloatMode::ALL.into_iter().find(|&mode| of(mode) > 1) {
-        Some(mode) => invalid(format!("{} of several widths: GLSL can say one", mode.name())),
+    if let Some(mode) = FloatMode::ALL.into_iter().find(|&mode| of(mode) > 1) {
+        refuse!("{} of several widths: GLSL can say one", mode.name());
+    }
+    // SPV_KHR_float_controls: an entry point "can set at most one of" the two "for the given Floating-Point Type Bit Width".
+    let of_both = |scalar: &Scalar| {
+        [FloatMode::RoundingModeRTE, FloatMode::RoundingModeRTZ].iter().all(|&mode| asked.has(mode, *scalar))
+    };
+    match FLOATS.into_iter().find(of_both) {
+        Some(scalar) => invalid(format!("both rounding modes of {} bits", scalar.size())),
         None => Ok(()),
     }
 }

@@ -10,6 +10,7 @@ use tangle_program::float;
 use tangle_program::memory::{FILL_INDEX, Shared, Sync};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
+use tangle_program::rounding::{Operation, Rounded};
 use tangle_program::subgroup::Category;
 use tangle_program::tree::{Builtin, Direction, Function, Local, MAX_ENTRY_WORDS};
 use tangle_program::types::{Kind, Scalar, Type};
@@ -135,6 +136,9 @@ impl<'a> Printer<'a> {
         if op.is_of_bits() {
             return self.bits_helper(op, ty);
         }
+        if let Some(rounded) = op.rounded() {
+            return self.rounded_helper(op, rounded, ty);
+        }
         let signed = if ty.scalar.is_signed() { 'i' } else { 'u' };
         let (name, ty) = (spelling::intrinsic(op), TypeName(ty));
         let instruction = match op {
@@ -160,11 +164,7 @@ impl<'a> Printer<'a> {
     fn bits_helper(&mut self, op: Intrinsic, of: Type) {
         let Some(result) = op.info().result(of) else { return };
         let (from, to, scalar) = (TypeName(of), TypeName(result), result.scalar.max(of.scalar));
-        let [to_float, to_bits] = match scalar.size() {
-            16 => ["uint16BitsToFloat16", "float16BitsToUint16"],
-            32 => ["uintBitsToFloat", "floatBitsToUint"],
-            _ => ["uint64BitsToDouble", "doubleBitsToUint64"],
-        };
+        let [to_float, to_bits] = spelling::bit_casts(scalar);
         let literal = |bits: u64| if scalar.size() == 64 { format!("{bits:#X}UL") } else { format!("{bits:#X}u") };
         let name = spelling::intrinsic(op);
         let all = |bits: u64| format!("{}({})", if op == Intrinsic::ToBits { &to } else { &from }, literal(bits));
@@ -194,6 +194,30 @@ impl<'a> Printer<'a> {
                 self.end_line();
             }
         }
+    }
+
+    /// A function for a rounded operation. `precise` is NoContraction in SPIR-V: what it is about is not rearranged (rule F10).
+    fn rounded_helper(&mut self, op: Intrinsic, rounded: Rounded, of: Type) {
+        let (Some(result), Some(target)) = (op.info().result(of), rounded.target(of.scalar)) else { return };
+        let source = rounded.source(of.scalar);
+        let number = |x: &str| match source {
+            Some(source) => format!("{}({x})", spelling::bit_casts(source)[0]),
+            None => x.to_owned(),
+        };
+        let (from, name, to) = (TypeName(of), spelling::intrinsic(op), TypeName(Type { scalar: target, ..of }));
+        let [x, y] = ["x", "y"].map(number);
+        let (params, value) = match rounded.operation {
+            Operation::Add => (format!("{from} x, {from} y"), format!("{x} + {y}")),
+            Operation::Sub => (format!("{from} x, {from} y"), format!("{x} - {y}")),
+            Operation::Mul => (format!("{from} x, {from} y"), format!("{x} * {y}")),
+            Operation::OfInteger(_) | Operation::OfFloat(_) => (format!("{from} x"), format!("{to}({x})")),
+        };
+        let to_bits = spelling::bit_casts(target)[1];
+        put_line!(
+            self,
+            "{} {name}({params}) {{ precise {to} result = {value}; return {to_bits}(result); }}",
+            TypeName(result)
+        );
     }
 
     /// What stands before `binding` in a layout.

@@ -47,6 +47,15 @@ pub(crate) const fn scalar(scalar: Scalar) -> ScalarSpelling {
     }
 }
 
+/// The functions from bits to the floats of a type, and back.
+pub(super) const fn bit_casts(float: Scalar) -> [&'static str; 2] {
+    match float.size() {
+        16 => ["uint16BitsToFloat16", "float16BitsToUint16"],
+        32 => ["uintBitsToFloat", "floatBitsToUint"],
+        _ => ["uint64BitsToDouble", "doubleBitsToUint64"],
+    }
+}
+
 /// A type as GLSL names it. A struct has the name that the shader declares it by.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeName(pub Type);
@@ -161,6 +170,20 @@ pub const fn intrinsic(op: Intrinsic) -> &'static str {
         Intrinsic::FromBits => "FROM_BITS",
         Intrinsic::FromAllBits => "FROM_ALL_BITS",
         Intrinsic::ToBits => "TO_BITS",
+        Intrinsic::FAddRte => "FADD_RTE",
+        Intrinsic::FAddRtz => "FADD_RTZ",
+        Intrinsic::FSubRte => "FSUB_RTE",
+        Intrinsic::FSubRtz => "FSUB_RTZ",
+        Intrinsic::FMulRte => "FMUL_RTE",
+        Intrinsic::FMulRtz => "FMUL_RTZ",
+        Intrinsic::IntToHalfRte => "INT_TO_F16_RTE",
+        Intrinsic::IntToHalfRtz => "INT_TO_F16_RTZ",
+        Intrinsic::IntToFloatRte => "INT_TO_F32_RTE",
+        Intrinsic::IntToFloatRtz => "INT_TO_F32_RTZ",
+        Intrinsic::FloatToHalfRte => "TO_F16_RTE",
+        Intrinsic::FloatToHalfRtz => "TO_F16_RTZ",
+        Intrinsic::DoubleToFloatRte => "TO_F32_RTE",
+        Intrinsic::DoubleToFloatRtz => "TO_F32_RTZ",
     }
 }
 

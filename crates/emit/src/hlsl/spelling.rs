@@ -200,7 +200,21 @@ pub(crate) const fn intrinsic(op: Intrinsic) -> Option<&'static str> {
         | Intrinsic::Unpack32
         | Intrinsic::FromBits
         | Intrinsic::FromAllBits
-        | Intrinsic::ToBits => None,
+        | Intrinsic::ToBits
+        | Intrinsic::FAddRte
+        | Intrinsic::FAddRtz
+        | Intrinsic::FSubRte
+        | Intrinsic::FSubRtz
+        | Intrinsic::FMulRte
+        | Intrinsic::FMulRtz
+        | Intrinsic::IntToHalfRte
+        | Intrinsic::IntToHalfRtz
+        | Intrinsic::IntToFloatRte
+        | Intrinsic::IntToFloatRtz
+        | Intrinsic::FloatToHalfRte
+        | Intrinsic::FloatToHalfRtz
+        | Intrinsic::DoubleToFloatRte
+        | Intrinsic::DoubleToFloatRtz => None,
     }
 }
 

@@ -4,10 +4,11 @@ use std::sync::OnceLock;
 
 use rspirv::dr::Operand;
 use rspirv::grammar::INSTRUCTION_TABLE;
-use rspirv::spirv::{GroupOperation, Op, PackedVectorFormat, Scope};
+use rspirv::spirv::{Decoration, GroupOperation, Op, PackedVectorFormat, Scope};
 use rustc_hash::FxHashMap;
 use tangle_program::float;
 use tangle_program::ops::Intrinsic;
+use tangle_program::rounding::Operation;
 use tangle_program::subgroup::{Fold, OpInfo, Param};
 use tangle_program::tree::{Expr, SubgroupCall};
 use tangle_program::types::{Scalar, Shape, Type};
@@ -85,6 +86,23 @@ impl Body<'_, '_> {
             Intrinsic::FromBits | Intrinsic::FromAllBits | Intrinsic::ToBits => {
                 return (self.bits(op, values.first().map_or(0, |&(id, _)| id), ty, result), result);
             }
+            Intrinsic::FAddRte
+            | Intrinsic::FAddRtz
+            | Intrinsic::FSubRte
+            | Intrinsic::FSubRtz
+            | Intrinsic::FMulRte
+            | Intrinsic::FMulRtz
+            | Intrinsic::IntToHalfRte
+            | Intrinsic::IntToHalfRtz
+            | Intrinsic::IntToFloatRte
+            | Intrinsic::IntToFloatRtz
+            | Intrinsic::FloatToHalfRte
+            | Intrinsic::FloatToHalfRtz
+            | Intrinsic::DoubleToFloatRte
+            | Intrinsic::DoubleToFloatRtz => {
+                let ids: Vec<Id> = values.iter().map(|&(id, _)| id).collect();
+                return (self.rounded(op, &ids, ty, result), result);
+            }
             Intrinsic::MulHigh | Intrinsic::AddCarry | Intrinsic::SubBorrow => {
                 let op = match op {
                     Intrinsic::AddCarry => Op::IAddCarry,
@@ -154,6 +172,35 @@ impl Body<'_, '_> {
         let quieted = self.op(Op::BitwiseOr, of, [bits, quiet].map(Operand::IdRef).to_vec());
         let bits = self.op(Op::Select, of, [is_nan, quieted, bits].map(Operand::IdRef).to_vec());
         self.op(Op::Bitcast, result, vec![Operand::IdRef(bits)])
+    }
+
+    /// A rounded operation. What can be rearranged is not (rule F10).
+    fn rounded(&mut self, op: Intrinsic, operands: &[Id], of: Type, result: Type) -> Id {
+        let rounded = op.rounded();
+        let float = |scalar: Option<Scalar>| scalar.map_or(of, |scalar| Type { scalar, ..of });
+        let source = rounded.and_then(|rounded| rounded.source(of.scalar));
+        let target = float(rounded.and_then(|rounded| rounded.target(of.scalar)));
+        let numbers: Vec<Operand> = operands
+            .iter()
+            .map(|&id| match source {
+                Some(_) => self.op(Op::Bitcast, float(source), vec![Operand::IdRef(id)]),
+                None => id,
+            })
+            .map(Operand::IdRef)
+            .collect();
+        let (instruction, may_be_rearranged) = match rounded.map(|rounded| rounded.operation) {
+            Some(Operation::Add) => (Op::FAdd, true),
+            Some(Operation::Sub) => (Op::FSub, true),
+            Some(Operation::Mul) => (Op::FMul, true),
+            Some(Operation::OfFloat(_)) => (Op::FConvert, false),
+            _ if of.scalar.is_signed() => (Op::ConvertSToF, false),
+            _ => (Op::ConvertUToF, false),
+        };
+        let id = self.op(instruction, target, numbers);
+        if may_be_rearranged {
+            self.module.decorate(id, Decoration::NoContraction, &[]);
+        }
+        self.op(Op::Bitcast, result, vec![Operand::IdRef(id)])
     }
 
     pub(super) fn subgroup(&mut self, call: &SubgroupCall) -> Value {

@@ -90,7 +90,8 @@ pub(super) fn query(
 }
 
 /// The members of `VkPhysicalDeviceFloatControlsProperties`; none where the device does not know it. What it can only promise of all widths
-/// together counts as not there, since cases ask for a width (VUID-RuntimeSpirv-denormBehaviorIndependence-06289 and -06290).
+/// together counts as not there, since cases ask for a width (VUID-RuntimeSpirv-denormBehaviorIndependence-06289 and -06290,
+/// VUID-RuntimeSpirv-roundingModeIndependence-06291 and -06292).
 fn float_controls(instance: &ash::Instance, device: vk::PhysicalDevice, available: &Available) -> Vec<vk::Bool32> {
     use vk::ShaderFloatControlsIndependence as Independence;
     if !available.is_at_least(vk::API_VERSION_1_2) && !available.has(ash::khr::shader_float_controls::NAME) {
@@ -100,11 +101,12 @@ fn float_controls(instance: &ash::Instance, device: vk::PhysicalDevice, availabl
     let mut chain = vk::PhysicalDeviceProperties2::default().push_next(&mut found);
     // SAFETY: the device knows both structures, which are alive.
     unsafe { instance.get_physical_device_properties2(device, &mut chain) };
-    let denormals = match found.denorm_behavior_independence {
-        Independence::ALL => [1; 3],
-        Independence::TYPE_32_ONLY => [0, 1, 0],
-        _ => [0; 3],
+    let alone = |independence| match independence {
+        Independence::ALL => [vk::TRUE; 3],
+        Independence::TYPE_32_ONLY => [vk::FALSE, vk::TRUE, vk::FALSE],
+        _ => [vk::FALSE; 3],
     };
+    let (denormals, rounding) = (alone(found.denorm_behavior_independence), alone(found.rounding_mode_independence));
     vec![
         0,
         0,
@@ -114,6 +116,16 @@ fn float_controls(instance: &ash::Instance, device: vk::PhysicalDevice, availabl
         found.shader_denorm_preserve_float16 & denormals[0],
         found.shader_denorm_preserve_float32 & denormals[1],
         found.shader_denorm_preserve_float64 & denormals[2],
+        // No case asks for denormals to be flushed.
+        vk::FALSE,
+        vk::FALSE,
+        vk::FALSE,
+        found.shader_rounding_mode_rte_float16 & rounding[0],
+        found.shader_rounding_mode_rte_float32 & rounding[1],
+        found.shader_rounding_mode_rte_float64 & rounding[2],
+        found.shader_rounding_mode_rtz_float16 & rounding[0],
+        found.shader_rounding_mode_rtz_float32 & rounding[1],
+        found.shader_rounding_mode_rtz_float64 & rounding[2],
     ]
 }
 
