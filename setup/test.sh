@@ -52,7 +52,14 @@ tests_without_drivers() {
     TANGLE_CACHE=$empty VK_DRIVER_FILES=$empty/none __EGL_VENDOR_LIBRARY_FILENAMES=$empty/none \
         cargo test --no-fail-fast --workspace --test command --test no_optimiser -- \
         --skip compilers:: --skip coverage_of_cases:: --skip crates:: --skip farm:: --skip format_1:: --skip minimize:: \
-        --skip module_circles:: --skip replay:: --skip rule_book:: --skip torture::
+        --skip module_circles:: --skip replay:: --skip rule_book:: --skip torture:: \
+        --skip bugs::a_bug_lives --skip bugs::bugs_of_compilers --skip bugs::the_commit_is_found \
+        --skip campaign::a_doubtful_mismatch --skip campaign::crashes_and_hangs --skip campaign::deadlines_hold \
+        --skip campaign::inputs_of_a_program --skip campaign::workers_of_one_device \
+        --skip cli::a_campaign_ends_at_the_limit --skip cli::a_compiler --skip cli::a_finding_that_cannot_be_saved \
+        --skip cli::the_stage_to_blame --skip exports::the_c_program_catches_planted_faults \
+        --skip judge_devices::planted_faults --skip stages_on_drivers::random_shaders_of_the_stages_on_reference_devices \
+        --skip vectors_on_drivers::faulty_devices --skip vectors_on_drivers::the_corpus_on_correct_reference_devices
 }
 
 # tests_beside EMPTY: all that run while the program's run on the drivers.

@@ -14,38 +14,13 @@ use tangle_program::types::{Scalar, Type};
 use super::Builder;
 use super::cond::Cond;
 use super::frame::{Role, Source};
-use super::rounded;
 use super::term::{Want, bin, cast, uint};
 use crate::class::{Class, Decision};
 use crate::config::Config;
 use crate::draw::Draw;
 
-/// Of a hundred programs, those that ask for numbers to be kept.
-const PRESERVING: u32 = 10;
-
-/// Those of them that ask for a direction of rounding, too, of a hundred.
-const ROUNDING_BESIDE: u32 = 25;
-
-/// Of a hundred programs, those that ask for nothing but that.
-const ROUNDING: u32 = 5;
-
-/// What a program asks for.
-pub(super) fn float_controls(draw: &mut Draw<'_>, config: &Config) -> FloatControls {
-    if config.float_controls.is_none() {
-        return FloatControls::NONE;
-    }
-    match draw.below(100) {
-        0..PRESERVING => {
-            let asked = kept(draw, config);
-            if draw.percent(ROUNDING_BESIDE) { rounded::modes(draw, config, asked) } else { asked }
-        }
-        drawn if drawn < PRESERVING + ROUNDING => rounded::modes(draw, config, FloatControls::NONE),
-        _ => FloatControls::NONE,
-    }
-}
-
 /// To keep signs of zeros, infinities and NaN of a type, and perhaps its denormals.
-fn kept(draw: &mut Draw<'_>, config: &Config) -> FloatControls {
+pub(super) fn kept(draw: &mut Draw<'_>, config: &Config) -> FloatControls {
     let asked = FloatControls::NONE;
     let has = |mode, scalar| config.float_controls.has(mode, scalar);
     let weights = [(8, Scalar::Float), (3, Scalar::Float16), (3, Scalar::Double)].map(|(weight, scalar)| {

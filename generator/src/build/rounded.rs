@@ -12,7 +12,7 @@ use tangle_program::tree::{Block, Expr};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::preserved::{bits_of, has_types, literal};
+use super::preserved::{bits_of, has_types, kept, literal};
 use super::term::{Want, bin, cast};
 use crate::class::Class;
 use crate::config::Config;
@@ -26,8 +26,32 @@ const MODES: [(u32, Rounding, Scalar); 4] = [
     (5, Rounding::TowardZero, Scalar::Float16),
 ];
 
+/// Of a hundred programs, those that ask for numbers to be kept.
+const PRESERVING: u32 = 10;
+
+/// Those of them that ask for a direction of rounding, too, of a hundred.
+const ROUNDING_BESIDE: u32 = 25;
+
+/// Of a hundred programs, those that ask for nothing but that.
+const ROUNDING: u32 = 5;
+
+/// What a program asks for.
+pub(super) fn float_controls(draw: &mut Draw<'_>, config: &Config) -> FloatControls {
+    if config.float_controls.is_none() {
+        return FloatControls::NONE;
+    }
+    match draw.below(100) {
+        0..PRESERVING => {
+            let asked = kept(draw, config);
+            if draw.percent(ROUNDING_BESIDE) { modes(draw, config, asked) } else { asked }
+        }
+        drawn if drawn < PRESERVING + ROUNDING => modes(draw, config, FloatControls::NONE),
+        _ => FloatControls::NONE,
+    }
+}
+
 /// These modes and a direction of rounding of a type, or of two types a different one.
-pub(super) fn modes(draw: &mut Draw<'_>, config: &Config, asked: FloatControls) -> FloatControls {
+fn modes(draw: &mut Draw<'_>, config: &Config, asked: FloatControls) -> FloatControls {
     let weights = MODES.map(|(weight, rounding, scalar)| {
         let offered = config.float_controls.has(FloatMode::of_rounding(rounding), scalar) && has_types(config, scalar);
         (if offered { weight } else { 0 }, (rounding, scalar))

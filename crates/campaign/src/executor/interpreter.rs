@@ -122,12 +122,13 @@ impl Interpreter {
             let mut outcome = pipeline.run(&dispatch);
             if let Err(spirv::Error::Steps(..)) = outcome {
                 let needed = steps_of_program(case, &dispatch, &options)?;
-                dispatch.limits.steps = needed.saturating_mul(MANY_TIMES * u64::from(dispatch.lane_map.subgroup_size));
-                if dispatch.limits.steps > SOON {
-                    dispatch.limits.steps = dispatch.limits.steps.min(MOST);
+                let times = MANY_TIMES * u64::from(dispatch.lane_map.subgroup_size);
+                let enough = needed.map_or(MOST, |needed| needed.saturating_mul(times).min(MOST));
+                if enough > SOON {
+                    dispatch.limits.steps = enough;
                     outcome = pipeline.run(&dispatch);
                 }
-                if let Err(spirv::Error::Steps(limit, place)) = &outcome
+                if let (Some(needed), Err(spirv::Error::Steps(limit, place))) = (needed, &outcome)
                     && *limit < MOST
                 {
                     let how = format!("{needed} instructions are enough; after {limit} it is at {place}");
@@ -150,16 +151,19 @@ impl Interpreter {
     }
 }
 
-/// How many instructions the program takes by itself: those of the module that is printed from its tree, which no compiler has seen.
+/// How many instructions the program takes by itself: those of the module that is printed from its tree, which no compiler has seen. `None` if it does not
+/// come to its end, or if invocations whose path is open are not followed there: what they would execute is not known.
 fn steps_of_program(
     case: &Case,
     dispatch: &spirv::Dispatch,
     options: &spirv::PipelineOptions,
-) -> Result<u64, spirv::Error> {
+) -> Result<Option<u64>, spirv::Error> {
     let module = tangle_emit::spirv::module(case, &Printing::PLAIN);
     let pipeline = spirv::Pipeline::new(&spirv::Module::parse(&module)?, options)?;
     let limits = spirv::Limits { steps: MOST, ..dispatch.limits };
-    Ok(pipeline.run(&spirv::Dispatch { limits, ..dispatch.clone() })?.steps)
+    let outcome = pipeline.run(&spirv::Dispatch { limits, ..dispatch.clone() })?;
+    let is_whole = outcome.end == spirv::End::Completed && outcome.lost == 0;
+    Ok(is_whole.then_some(outcome.steps))
 }
 
 /// True if an operation left undefined what control flow depends on, and no lost store of the compiler.
