@@ -51,14 +51,6 @@ impl Program {
         self.functions.last()
     }
 
-    /// True if fragments may become helper invocations.
-    pub fn demotes(&self) -> bool {
-        let mut found = false;
-        let mut look = |stmt: &Stmt| found |= matches!(stmt, Stmt::Discard(Discard::Demote));
-        self.functions.iter().for_each(|function| walk_block(&function.body, &mut look));
-        found
-    }
-
     /// Gives the sites the numbers 1, 2, 3… in the order of the text.
     pub fn number_sites(&mut self) {
         fn number(block: &mut Block, last: &mut SiteId) {

@@ -1,6 +1,6 @@
 //! Going through a tree: the operands of an expression, and what a statement reads, writes and holds, each said once.
 
-use super::{Arg, Arm, Atomic, Block, Discard, Expr, LoopKind, Stmt, VarId};
+use super::{Arg, Arm, Atomic, Block, Discard, Expr, LoopKind, Program, Stmt, VarId};
 use crate::memory::ArrayId;
 use crate::ops::Intrinsic;
 
@@ -370,6 +370,16 @@ pub fn ends_in_jump(block: &[Stmt]) -> bool {
         Some(Stmt::If { then, otherwise, .. }) => ends_in_jump(then) && ends_in_jump(otherwise),
         Some(stmt) => stmt.is_jump(),
         None => false,
+    }
+}
+
+impl Program {
+    /// True if fragments may become helper invocations.
+    pub fn demotes(&self) -> bool {
+        let mut found = false;
+        let mut look = |stmt: &Stmt| found |= matches!(stmt, Stmt::Discard(Discard::Demote));
+        self.functions.iter().for_each(|function| walk_block(&function.body, &mut look));
+        found
     }
 }
 
