@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use tangle_features::{Feature, of_stages_only};
+use tangle_features::{Feature, Vulkan, of_stages_only};
 use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::tree::{Block, Expr, Function};
 use tangle_program::variant::{FrontEnd, Language};
@@ -75,7 +75,7 @@ impl Compiler {
         FrontEnd { language: self.language, compiler: self.name.to_owned() }
     }
 
-    /// The features of Vulkan that neither it nor its language knows, and those of the stages that it is not given: all but compute.
+    /// The features of Vulkan that it or its language does not know, float controls, and those of the stages that it is not given: all but compute.
     pub fn without(&self) -> impl Iterator<Item = Feature> {
         let promise = [
             (Tier::SubgroupUniform, Feature::SubgroupUniformControlFlow),
@@ -111,7 +111,11 @@ impl Compiler {
         // What Slang has beside HLSL.
         let of_hlsl = (self.language == Language::Hlsl).then_some(Feature::SubgroupRotateClustered);
         let of_stages = of_stages_only().iter();
-        of_language.iter().chain(self.lacks_features).copied().chain(of_hlsl).chain(unpromised).chain(of_stages)
+        // HLSL, Slang and WGSL cannot say them, and SPIRV-Cross loses them.
+        let float_controls = tangle_features::TABLE.iter().filter(|row| matches!(row.vulkan, Vulkan::FloatControl(_)));
+        let float_controls = float_controls.map(|row| row.feature);
+        let own = of_language.iter().chain(self.lacks_features).copied().chain(of_hlsl).chain(float_controls);
+        own.chain(unpromised).chain(of_stages)
     }
 
     /// Finds it, at a place that [`set_own_build`] named if it did.

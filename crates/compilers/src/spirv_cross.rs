@@ -35,10 +35,6 @@ pub(crate) const GLSL: Compiler = Compiler {
         Feature::ShaderFloat16,
         Feature::SharedInt64Atomics,
         Feature::BufferInt64Atomics,
-        Feature::SignedZeroInfNanPreserveFloat32,
-        Feature::SignedZeroInfNanPreserveFloat64,
-        Feature::DenormPreserveFloat32,
-        Feature::DenormPreserveFloat64,
     ],
     lacks: |case| {
         let stage = case.entry_point.stage;
