@@ -15,6 +15,7 @@ use crate::undefined::{InFunction, MayBeUndefined};
 use crate::uniform::Here;
 use tangle_program::case::{Case, Data, EntryPoint, SubgroupSize};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
+use tangle_program::rounded_intrinsics;
 use tangle_program::subgroup::{Fold, Gives, MAX_SUBGROUP_SIZE, Reach, SubgroupOp};
 use tangle_program::tree::{Block, Builtin, Expr, Function, FunctionId, Loop, LoopKind, Stmt, VarId, walk_block};
 use tangle_program::types::{Scalar, Type};
@@ -407,8 +408,18 @@ fn intrinsic(op: Intrinsic, first: &ExprInfo, arg: impl Fn(usize) -> Interval) -
         Intrinsic::Mix => x.hull(arg(1)),
         Intrinsic::Any | Intrinsic::All => Interval::all(Scalar::Bool),
         Intrinsic::Dot | Intrinsic::DotAccSat | Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc => all,
-        // Parts of integers, and bits of floats.
-        _ => op.info().result(first.ty.unwrap_or(Type::UINT)).map_or(all, |ty| Interval::all(ty.scalar)),
+        Intrinsic::Pack16
+        | Intrinsic::Pack32
+        | Intrinsic::Pack64
+        | Intrinsic::Unpack8
+        | Intrinsic::Unpack16
+        | Intrinsic::Unpack32
+        | Intrinsic::FromBits
+        | Intrinsic::FromAllBits
+        | Intrinsic::ToBits
+        | rounded_intrinsics!() => {
+            op.info().result(first.ty.unwrap_or(Type::UINT)).map_or(all, |ty| Interval::all(ty.scalar))
+        }
     }
 }
 

@@ -66,6 +66,11 @@ pub const fn infinity(scalar: Scalar) -> u64 {
     }
 }
 
+/// How many bits of a significand are written: the exponent stands above them.
+pub const fn fraction_bits(scalar: Scalar) -> u32 {
+    infinity(scalar).trailing_zeros()
+}
+
 /// The bits of the NaN that stands for all of them: the quiet one without a sign and a payload.
 pub const fn nan(scalar: Scalar) -> u64 {
     let infinity = infinity(scalar);

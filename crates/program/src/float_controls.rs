@@ -95,11 +95,8 @@ impl FloatControls {
 
     /// True if it asks for this direction of rounding of a type, and for no other.
     pub const fn rounds(self, rounding: Rounding, scalar: Scalar) -> bool {
-        let other = match rounding {
-            Rounding::TiesToEven => Rounding::TowardZero,
-            Rounding::TowardZero => Rounding::TiesToEven,
-        };
-        self.has(FloatMode::of_rounding(rounding), scalar) && !self.has(FloatMode::of_rounding(other), scalar)
+        self.has(FloatMode::of_rounding(rounding), scalar)
+            && !self.has(FloatMode::of_rounding(rounding.other()), scalar)
     }
 
     /// What it asks for.

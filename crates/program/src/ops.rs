@@ -439,6 +439,27 @@ macro_rules! rounded {
     }};
 }
 
+/// The pattern of all rounded operations ([`Intrinsic::rounded`]), for a `match` that names every intrinsic.
+#[macro_export]
+macro_rules! rounded_intrinsics {
+    () => {
+        $crate::ops::Intrinsic::FAddRte
+            | $crate::ops::Intrinsic::FAddRtz
+            | $crate::ops::Intrinsic::FSubRte
+            | $crate::ops::Intrinsic::FSubRtz
+            | $crate::ops::Intrinsic::FMulRte
+            | $crate::ops::Intrinsic::FMulRtz
+            | $crate::ops::Intrinsic::IntToHalfRte
+            | $crate::ops::Intrinsic::IntToHalfRtz
+            | $crate::ops::Intrinsic::IntToFloatRte
+            | $crate::ops::Intrinsic::IntToFloatRtz
+            | $crate::ops::Intrinsic::FloatToHalfRte
+            | $crate::ops::Intrinsic::FloatToHalfRtz
+            | $crate::ops::Intrinsic::DoubleToFloatRte
+            | $crate::ops::Intrinsic::DoubleToFloatRtz
+    };
+}
+
 impl IntrinsicInfo {
     /// How many operands it takes.
     pub const fn operands(&self) -> usize {

@@ -16,6 +16,17 @@ pub enum Rounding {
     TowardZero,
 }
 
+impl Rounding {
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Rounding {
+        match self {
+            Rounding::TiesToEven => Rounding::TowardZero,
+            Rounding::TowardZero => Rounding::TiesToEven,
+        }
+    }
+}
+
 /// What is computed and rounded once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
@@ -97,9 +108,8 @@ struct Exact {
 
 /// How many bits of a significand are written, and the biased exponent of infinities and NaN.
 fn layout(scalar: Scalar) -> (u32, u64) {
-    let infinity = float::infinity(scalar);
-    let fraction = infinity.trailing_zeros();
-    (fraction, infinity >> fraction)
+    let fraction = float::fraction_bits(scalar);
+    (fraction, float::infinity(scalar) >> fraction)
 }
 
 impl Exact {
@@ -287,7 +297,7 @@ mod tests {
             (Add, Scalar::Uint16, 0x3C03, 0x3C00, [0x4002, 0x4001]),
             (Sub, Scalar::Uint16, 0x3C03, 0x4203, [0xC002, 0xC001]),
             (Mul, Scalar::Uint16, 0x3C03, 0x1900, [0x1904, 0x1903]),
-            // 2¹⁵ - 2⁻¹⁴: a float of 32 bits in between has no room for it.
+            // 2¹⁵ - 2⁻¹⁴: a float of 32 bits in between cannot hold it.
             (Sub, Scalar::Uint16, 0x7800, 0x0400, [0x7800, 0x77FF]),
             (Mul, Scalar::Uint, 0x3FC0_0000, 0x3F80_0001, [0x3FC0_0002, 0x3FC0_0001]),
             (Mul, Scalar::Uint, 0x3FFF_FFFF, 0x3FFF_FFFF, [0x407F_FFFE, 0x407F_FFFE]),

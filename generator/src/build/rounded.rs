@@ -68,7 +68,7 @@ fn modes(draw: &mut Draw<'_>, config: &Config, asked: FloatControls) -> FloatCon
 
 /// How many bits of a significand are written, and the exponent of 1 as it is written.
 fn layout(scalar: Scalar) -> (u32, u32) {
-    let (fraction, exponent) = (float::infinity(scalar).trailing_zeros(), float::infinity(scalar).count_ones());
+    let (fraction, exponent) = (float::fraction_bits(scalar), float::infinity(scalar).count_ones());
     (fraction, (1 << (exponent - 1)) - 1)
 }
 

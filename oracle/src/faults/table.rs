@@ -42,12 +42,8 @@ fn is_long(l: &Loop) -> bool {
 
 /// What is rounded in one direction, rounded in the other one.
 fn rounded_otherwise(op: Intrinsic, from: Rounding) -> Intrinsic {
-    let to = match from {
-        Rounding::TiesToEven => Rounding::TowardZero,
-        Rounding::TowardZero => Rounding::TiesToEven,
-    };
     let rounded = op.rounded().filter(|rounded| rounded.rounding == from);
-    rounded.and_then(|rounded| Intrinsic::of_rounded(Rounded { rounding: to, ..rounded })).unwrap_or(op)
+    rounded.and_then(|rounded| Intrinsic::of_rounded(Rounded { rounding: from.other(), ..rounded })).unwrap_or(op)
 }
 
 const fn is_comparison(op: BinaryOp) -> bool {

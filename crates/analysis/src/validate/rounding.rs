@@ -3,7 +3,7 @@
 
 use tangle_program::float;
 use tangle_program::float_controls::{FloatControls, FloatMode};
-use tangle_program::rounding::{Operation, Rounded, Rounding};
+use tangle_program::rounding::{Operation, Rounded};
 use tangle_program::tree::{Expr, Function};
 use tangle_program::types::Scalar;
 
@@ -26,7 +26,7 @@ struct Layout {
 impl Layout {
     fn of(scalar: Scalar) -> Layout {
         let infinity = float::infinity(scalar);
-        let fraction = infinity.trailing_zeros();
+        let fraction = float::fraction_bits(scalar);
         let most = (infinity >> fraction) as i64 - 1;
         Layout { fraction, exponent_bits: infinity.count_ones(), bias: most / 2, most }
     }
@@ -99,10 +99,7 @@ fn modes(rounded: Rounded, asked: FloatControls, operands: Scalar, target: Scala
     if !asked.has(mode, target) {
         refuse!("needs {} of {} bits", mode.name(), target.size());
     }
-    let other = FloatMode::of_rounding(match rounded.rounding {
-        Rounding::TiesToEven => Rounding::TowardZero,
-        Rounding::TowardZero => Rounding::TiesToEven,
-    });
+    let other = FloatMode::of_rounding(rounded.rounding.other());
     match rounded.source(operands).filter(|source| asked.has(other, *source)) {
         Some(source) => invalid(format!("{} of {} bits may be meant as well", other.name(), source.size())),
         None => Ok(()),

@@ -6,6 +6,7 @@ use std::fmt;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::memory::{AtomicOp, Sync};
 use tangle_program::ops::Intrinsic;
+use tangle_program::rounded_intrinsics;
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::Builtin;
 use tangle_program::types::{Scalar, Shape, Type};
@@ -201,20 +202,7 @@ pub(crate) const fn intrinsic(op: Intrinsic) -> Option<&'static str> {
         | Intrinsic::FromBits
         | Intrinsic::FromAllBits
         | Intrinsic::ToBits
-        | Intrinsic::FAddRte
-        | Intrinsic::FAddRtz
-        | Intrinsic::FSubRte
-        | Intrinsic::FSubRtz
-        | Intrinsic::FMulRte
-        | Intrinsic::FMulRtz
-        | Intrinsic::IntToHalfRte
-        | Intrinsic::IntToHalfRtz
-        | Intrinsic::IntToFloatRte
-        | Intrinsic::IntToFloatRtz
-        | Intrinsic::FloatToHalfRte
-        | Intrinsic::FloatToHalfRtz
-        | Intrinsic::DoubleToFloatRte
-        | Intrinsic::DoubleToFloatRtz => None,
+        | rounded_intrinsics!() => None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use tangle_program::memory::{AtomicOp, Shared};
 use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::rounded_intrinsics;
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Builtin, Function, SubgroupCall};
 use tangle_program::types::{Kind, Scalar, Shape, Type};
@@ -159,20 +160,7 @@ pub(crate) const fn intrinsic(op: Intrinsic) -> Option<&'static str> {
         | Intrinsic::FromBits
         | Intrinsic::FromAllBits
         | Intrinsic::ToBits
-        | Intrinsic::FAddRte
-        | Intrinsic::FAddRtz
-        | Intrinsic::FSubRte
-        | Intrinsic::FSubRtz
-        | Intrinsic::FMulRte
-        | Intrinsic::FMulRtz
-        | Intrinsic::IntToHalfRte
-        | Intrinsic::IntToHalfRtz
-        | Intrinsic::IntToFloatRte
-        | Intrinsic::IntToFloatRtz
-        | Intrinsic::FloatToHalfRte
-        | Intrinsic::FloatToHalfRtz
-        | Intrinsic::DoubleToFloatRte
-        | Intrinsic::DoubleToFloatRtz => None,
+        | rounded_intrinsics!() => None,
     }
 }
 

@@ -8,6 +8,7 @@ use rspirv::spirv::{Decoration, GroupOperation, Op, PackedVectorFormat, Scope};
 use rustc_hash::FxHashMap;
 use tangle_program::float;
 use tangle_program::ops::Intrinsic;
+use tangle_program::rounded_intrinsics;
 use tangle_program::rounding::Operation;
 use tangle_program::subgroup::{Fold, OpInfo, Param};
 use tangle_program::tree::{Expr, SubgroupCall};
@@ -86,20 +87,7 @@ impl Body<'_, '_> {
             Intrinsic::FromBits | Intrinsic::FromAllBits | Intrinsic::ToBits => {
                 return (self.bits(op, values.first().map_or(0, |&(id, _)| id), ty, result), result);
             }
-            Intrinsic::FAddRte
-            | Intrinsic::FAddRtz
-            | Intrinsic::FSubRte
-            | Intrinsic::FSubRtz
-            | Intrinsic::FMulRte
-            | Intrinsic::FMulRtz
-            | Intrinsic::IntToHalfRte
-            | Intrinsic::IntToHalfRtz
-            | Intrinsic::IntToFloatRte
-            | Intrinsic::IntToFloatRtz
-            | Intrinsic::FloatToHalfRte
-            | Intrinsic::FloatToHalfRtz
-            | Intrinsic::DoubleToFloatRte
-            | Intrinsic::DoubleToFloatRtz => {
+            rounded_intrinsics!() => {
                 let ids: Vec<Id> = values.iter().map(|&(id, _)| id).collect();
                 return (self.rounded(op, &ids, ty, result), result);
             }
