@@ -682,6 +682,19 @@ impl Expr {
         Expr::Vector(ty, ty.parts().map(|part| Expr::composite(part, scalar)).collect())
     }
 
+    /// A constant of an unsigned type, from its bits.
+    pub fn bits(scalar: Scalar, bits: u64) -> Expr {
+        let part = |word: u64| Expr::Cast(scalar, Box::new(Expr::Uint(word as u32)));
+        match (bits >> 32, bits as u32) {
+            _ if scalar == Scalar::Uint => Expr::Uint(bits as u32),
+            (0, _) => part(bits),
+            (high, low) => {
+                let high = Expr::binary(BinaryOp::Shl, part(high), Expr::Uint(32));
+                if low == 0 { high } else { Expr::binary(BinaryOp::BitOr, high, part(bits)) }
+            }
+        }
+    }
+
     /// `x[index]` of a value: [`Expr::Element`].
     pub fn element(x: Expr, index: Expr) -> Expr {
         Expr::Element(Box::new(x), Box::new(index))

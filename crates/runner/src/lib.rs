@@ -37,6 +37,7 @@ pub mod check;
 pub mod config;
 mod device;
 mod error;
+mod gpu_lock;
 mod info;
 mod inventory;
 mod job;

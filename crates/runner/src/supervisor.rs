@@ -23,6 +23,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, at, never, select};
 use crate::check::Expected;
 use crate::config::DriverConfig;
 use crate::error::StartProblem;
+use crate::gpu_lock;
 use crate::info::DeviceInfo;
 use crate::meter::{Meter, TICK, Usage};
 use crate::outcome::{Outcome, Stage, Stall, Terms, WorkerEnd};
@@ -48,6 +49,9 @@ const REMOTE_PATIENCE: u32 = 2;
 
 /// So long a relay may say nothing before its connection counts as lost.
 const REMOTE_SILENCE: Duration = Duration::from_secs(120);
+
+/// So long a process may stay that was killed and has locked the GPU, before nothing else is expected of it.
+const STANDSTILL: Duration = Duration::from_secs(60);
 
 /// How many times the longest job a brief one may take, if so many were completed, and how long at least.
 const BRIEF: u32 = 4;
@@ -127,6 +131,10 @@ pub(crate) struct Supervisor {
     failures: u32,
     /// Why there will be no more workers.
     given_up: Option<String>,
+    /// The file that is locked by who uses the device, if it is a GPU of this machine.
+    lock: Option<PathBuf>,
+    /// A killed process has had the lock since then.
+    locked_by_the_dead: Option<(u32, Instant)>,
 }
 
 /// Whether the thread goes on.
@@ -169,6 +177,8 @@ impl Supervisor {
             idle_since: None,
             failures: 0,
             given_up: None,
+            lock: None,
+            locked_by_the_dead: None,
         }
     }
 
@@ -389,6 +399,14 @@ impl Supervisor {
         let every = if self.driver.is_remote() { RELAY_REPORTS } else { TICK };
         watch.next_look = Instant::now() + every;
         let waits_for_others = matches!(watch.stage, Some(Stage::Lock { .. }));
+        let dead = self.lock.as_deref().filter(|_| waits_for_others).and_then(gpu_lock::killed_holder);
+        let since = self.locked_by_the_dead.filter(|(process, _)| Some(*process) == dead);
+        self.locked_by_the_dead = dead.map(|process| since.unwrap_or((process, Instant::now())));
+        if let Some((process, since)) = self.locked_by_the_dead
+            && since.elapsed() >= STANDSTILL
+        {
+            return self.stand_still(process);
+        }
         let usage = worker.usage().map(|usage| Usage { excused: usage.excused || waits_for_others, ..usage });
         let stalled = usage.and_then(|usage| watch.meter.look(Instant::now(), usage, every));
         let is_silent = self.driver.is_remote() && self.last_message.elapsed() >= REMOTE_SILENCE;
@@ -403,6 +421,14 @@ impl Supervisor {
             Some((how, after)) => self.expire(how, after),
             None => self.bury(Gone::Closed),
         }
+    }
+
+    /// Nothing runs on the GPU any more.
+    fn stand_still(&mut self, process: u32) {
+        self.drop_worker();
+        self.given_up = Some(format!(
+            "the GPU stands still: process {process} was killed and does not leave its driver, so that nothing else runs there until that gives it up"
+        ));
     }
 
     fn expire(&mut self, how: Stall, after: Duration) {
@@ -453,7 +479,9 @@ impl Supervisor {
         worker.open(self.index, &self.start)?;
         self.last_message = Instant::now();
         self.worker = Some(worker);
-        Ok(devices.swap_remove(index))
+        let info = devices.swap_remove(index);
+        self.lock = gpu_lock::path(&info).filter(|_| !self.driver.is_remote());
+        Ok(info)
     }
 
     fn lose_everything(&mut self) {

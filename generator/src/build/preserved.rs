@@ -14,7 +14,7 @@ use tangle_program::types::{Scalar, Type};
 use super::Builder;
 use super::cond::Cond;
 use super::frame::{Role, Source};
-use super::term::{Want, bin, cast, uint};
+use super::term::{Want, bin, cast};
 use crate::class::{Class, Decision};
 use crate::config::Config;
 use crate::draw::Draw;
@@ -63,20 +63,6 @@ pub(super) const fn bits_of(scalar: Scalar) -> Scalar {
     }
 }
 
-/// A literal of a type of bits.
-pub(super) fn literal(bits: Scalar, value: u64) -> Expr {
-    let low = uint(value as u32);
-    match bits {
-        Scalar::Uint => low,
-        Scalar::Uint64 if value >> 32 == 0 => cast(bits, low),
-        Scalar::Uint64 => {
-            let high = bin(BinaryOp::Shl, cast(bits, uint((value >> 32) as u32)), uint(32));
-            if value as u32 == 0 { high } else { bin(BinaryOp::BitOr, high, cast(bits, low)) }
-        }
-        _ => cast(bits, low),
-    }
-}
-
 impl Builder<'_> {
     /// True if the program keeps some special numbers.
     pub(super) fn preserves(&self) -> bool {
@@ -120,7 +106,7 @@ impl Builder<'_> {
         let word = |b: &mut Self| b.varying(bits, Want::own(1));
         let special = |b: &mut Self| {
             let value = b.special(scalar);
-            literal(bits, value)
+            Expr::bits(bits, value)
         };
         let mut expr = match self.draw.below(8) {
             0 => special(self),
@@ -145,12 +131,12 @@ impl Builder<'_> {
         match range {
             Range::All => {}
             Range::OneSign if self.draw.percent(50) => {
-                expr = bin(BinaryOp::BitOr, expr, literal(bits, float::sign(scalar)));
+                expr = bin(BinaryOp::BitOr, expr, Expr::bits(bits, float::sign(scalar)));
             }
-            Range::OneSign => expr = bin(BinaryOp::BitAnd, expr, literal(bits, float::sign(scalar) - 1)),
+            Range::OneSign => expr = bin(BinaryOp::BitAnd, expr, Expr::bits(bits, float::sign(scalar) - 1)),
             Range::Ordered => {
-                let positive = bin(BinaryOp::BitAnd, expr, literal(bits, float::sign(scalar) - 1));
-                expr = Expr::Intrinsic(Intrinsic::Min, vec![positive, literal(bits, float::infinity(scalar))]);
+                let positive = bin(BinaryOp::BitAnd, expr, Expr::bits(bits, float::sign(scalar) - 1));
+                expr = Expr::Intrinsic(Intrinsic::Min, vec![positive, Expr::bits(bits, float::infinity(scalar))]);
             }
         }
         expr

@@ -12,7 +12,7 @@ use tangle_program::tree::{Block, Expr};
 use tangle_program::types::{Scalar, Type};
 
 use super::Builder;
-use super::preserved::{bits_of, has_types, kept, literal};
+use super::preserved::{bits_of, has_types, kept};
 use super::term::{Want, bin, cast};
 use crate::class::Class;
 use crate::config::Config;
@@ -185,8 +185,8 @@ impl Builder<'_> {
         let parts: Vec<Expr> = (0..width)
             .map(|_| {
                 let word = self.varying(scalar, Want::own(1));
-                let kept = bin(BinaryOp::BitAnd, word, literal(scalar, mask));
-                bin(BinaryOp::BitOr, kept, literal(scalar, ones))
+                let kept = bin(BinaryOp::BitAnd, word, Expr::bits(scalar, mask));
+                bin(BinaryOp::BitOr, kept, Expr::bits(scalar, ones))
             })
             .collect();
         if width == 1 {

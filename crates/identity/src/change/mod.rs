@@ -5,6 +5,7 @@
 //! |---|---|
 //! | a construct is taken out that no value depends on ([`construct`]) | every value, every path |
 //! | what helper invocations load is computed ([`helper_load`]) | every value, every path |
+//! | a NaN in the minimum or maximum of a group is an infinity ([`nan`]) | every value, every path |
 //! | values of loops are kept in an array before a lane leaves ([`copy`]) | every value, every path |
 //! | exits of loops are moved to the end of their iteration ([`exit`]) | every value, every path |
 //! | the first operand stands in the place of an operation ([`operand`]) | what is logged where, as long as no path depends on it |
@@ -13,7 +14,7 @@
 //! In this order a change is near: the first of those that a program passes with is the one to tell people. What was wrong has to be compared
 //! again each time ([`still_compares`]).
 //!
-//! The first two kinds tell by themselves, since nearly nothing else would make the program pass, and the third where the program does not pass with an
+//! The first three kinds tell by themselves, since nearly nothing else would make the program pass, and the fourth where the program does not pass with an
 //! optimisation off, too. The others are broad: programs of many bugs pass without `spirv-opt`, or without their exits in the middle of a loop.
 //! They tell together ([`show_one_bug`]).
 
@@ -21,6 +22,7 @@ mod construct;
 mod copy;
 mod exit;
 mod helper_load;
+mod nan;
 mod operand;
 mod optimisation;
 mod within;
@@ -50,6 +52,8 @@ enum Kind {
     Construct(Construct, Within),
     /// Computed where a helper would load it.
     HelperLoad,
+    /// An infinity in its place, where a minimum or maximum of a group has it.
+    Nan,
     /// Kept in an array.
     Value,
     /// Moved to the end of its iteration.
@@ -73,7 +77,8 @@ impl Change {
         };
         let operations = operand::operations();
         let operations = operations.into_iter().flat_map(|name| Within::ALL.map(|place| Kind::Operation(name, place)));
-        let kinds = within(Kind::Construct).chain([Kind::HelperLoad, Kind::Value, Kind::Exit]).chain(operations);
+        let kinds =
+            within(Kind::Construct).chain([Kind::HelperLoad, Kind::Nan, Kind::Value, Kind::Exit]).chain(operations);
         kinds.chain(Optimisation::all().map(Kind::Optimisation)).map(Change)
     }
 
@@ -97,6 +102,7 @@ impl Change {
                 Kind::Construct(construct, place) => {
                     construct.take_out(&mut function.body, place, Within::StraightCode)
                 }
+                Kind::Nan => nan::take_out(function),
                 Kind::Value => copy::copy_values(function),
                 Kind::Exit => exit::move_exits(function),
                 Kind::Operation(name, place) => operand::replace(function, name, place),
@@ -109,16 +115,16 @@ impl Change {
     /// True if it can say something of a failure without a result: a compiler that dies of a loop does so for many reasons, and any change of the
     /// loop is enough.
     pub fn tells_of_crashes(self) -> bool {
-        !matches!(self.0, Kind::HelperLoad | Kind::Value | Kind::Exit)
+        !matches!(self.0, Kind::HelperLoad | Kind::Nan | Kind::Value | Kind::Exit)
     }
 
     /// True if nearly nothing but one bug goes away with it, whoever makes it.
     pub fn tells_alone(self) -> bool {
-        matches!(self.0, Kind::Construct(..) | Kind::HelperLoad)
+        matches!(self.0, Kind::Construct(..) | Kind::HelperLoad | Kind::Nan)
     }
 
     /// True if a bug whose programs pass with it never shows in a program that is changed by it, and the program is nearly as good without: it is a
-    /// construct, or is of values behind loops. What helpers load is not computed in all programs.
+    /// construct, or is of values behind loops. What helpers load is not computed in all programs, and a NaN is what some of them are made for.
     pub fn is_enough(self) -> bool {
         matches!(self.0, Kind::Construct(..) | Kind::Value)
     }
@@ -135,7 +141,7 @@ impl Change {
 
 /// True if a finding shows the bug whose minimal programs pass with these changes, by those that the finding passes with.
 ///
-/// - A construct, or what helpers load ([`Change::tells_alone`]), has to be among both, if one has any.
+/// - A construct, what helpers load, or a NaN ([`Change::tells_alone`]) has to be among both, if one has any.
 /// - So do values that are used behind their loops, if no optimisation says that they are only what an optimiser gets wrong in them.
 /// - Else the changes of the program have to be the same: what makes the one pass and not the other says that they are two bugs. They have to be two at
 ///   least, and one of them has to keep all values: operations around their operands alone are the way that a value goes, on which many
@@ -173,6 +179,7 @@ impl fmt::Display for Change {
         match self.0 {
             Kind::Construct(construct, place) => write!(f, "{construct} {place}"),
             Kind::HelperLoad => f.write_str("loads by helper invocations"),
+            Kind::Nan => f.write_str("NaN in minima and maxima of groups"),
             Kind::Value => f.write_str("values used behind their loops, uncopied"),
             Kind::Exit => f.write_str("exits before the end of an iteration"),
             Kind::Operation(name, place) => write!(f, "{name} around its operand {place}"),
@@ -262,6 +269,25 @@ mod tests {
         assert!(log.contains("gl_HelperInvocation ? (invocation < "), "{log}");
         let change = "loads by helper invocations".parse::<Change>().expect("a change");
         assert_eq!(change.apply(&case(vec![log_of_input()])), None, "there are no helpers");
+    }
+
+    #[test]
+    fn a_nan_becomes_an_infinity_that_decides_nothing() {
+        let minimum = include_str!("../../../../corpus/regressions/minimum_of_half_and_nan.json");
+        let maximum = include_str!("../../../../known/nvidia-inclusive-maximum-with-nan/case.json");
+        let table = [
+            (minimum, "uint16_t(31744u), (", " & uint16_t(32767u)) > uint16_t(31744u))"),
+            (maximum, "0xFF800000u, (", " & 0x7FFFFFFFu) > 0x7F800000u)"),
+        ];
+        for (case, infinity, is_nan) in table {
+            let text = changed("NaN in minima and maxima of groups", &Case::from_json(case).expect("a case"));
+            assert!(text.contains(infinity) && text.contains(is_nan), "{text}");
+        }
+        let change = "NaN in minima and maxima of groups".parse::<Change>().expect("a change");
+        assert_eq!(change.apply(&case(vec![log()])), None, "there are no floats");
+        let all_equal =
+            Case::from_json(include_str!("../../../../corpus/regressions/all_equal_of_nan.json")).expect("a case");
+        assert_eq!(change.apply(&all_equal), None, "it is no minimum");
     }
 
     fn log_of_input() -> Stmt {

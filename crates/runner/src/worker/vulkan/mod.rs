@@ -11,7 +11,6 @@
 //!   texels.rs     views of buffers, images and samplers, for one launch
 //!   execute.rs    one job, stage by stage
 //!   graphics.rs   what stands around a stage that is no compute shader
-//!   lock.rs       whose turn it is on a GPU
 //!   dispatch.rs   one launch of its pipeline
 //! ```
 
@@ -23,7 +22,6 @@ mod features;
 mod graphics;
 mod instance;
 mod layout;
-mod lock;
 mod memory;
 mod session;
 mod texels;

@@ -1,0 +1,73 @@
+//! A NaN in the minimum or maximum of a group, taken out: the infinity that decides nothing stands in its place.
+//!
+//! ```text
+//!   subgroupMax(bitsToFloat(x))
+//!   subgroupMax(bitsToFloat(mix(x, 0xFF800000u, (x & 0x7FFFFFFFu) > 0x7F800000u)))
+//! ```
+//!
+//! Every result that is known stays: "if for any two Values one of them is a NaN, the other is chosen" (SPIR-V, OpGroupNonUniformFMin and FMax; docs/rules.md, F8). A program that
+//! passes with it fails because of what its driver makes of a NaN there.
+
+use tangle_program::float;
+use tangle_program::ops::{BinaryOp, Intrinsic};
+use tangle_program::subgroup::Fold;
+use tangle_program::tree::{Block, Expr, Function};
+use tangle_program::types::{Scalar, Type};
+
+/// Takes NaN out of all minima and maxima of groups in a function.
+pub fn take_out(function: &mut Function) {
+    let mut body = std::mem::take(&mut function.body);
+    in_block(function, &mut body);
+    function.body = body;
+}
+
+fn in_block(function: &Function, block: &mut Block) {
+    for stmt in block {
+        stmt.direct_exprs_mut().into_iter().for_each(|expr| in_expr(function, expr));
+        stmt.nested_blocks_mut().into_iter().for_each(|block| in_block(function, block));
+    }
+}
+
+fn in_expr(function: &Function, expr: &mut Expr) {
+    if let Some((fold, operand)) = extremum(expr) {
+        in_operand(function, fold, operand);
+    }
+    expr.operands_mut().into_iter().for_each(|operand| in_expr(function, operand));
+}
+
+/// The operand of a minimum or maximum of a group.
+fn extremum(expr: &mut Expr) -> Option<(Fold, &mut Expr)> {
+    let Expr::Subgroup(call) = expr else { return None };
+    let fold = call.op.fold().filter(|fold| matches!(fold, Fold::Min | Fold::Max))?;
+    Some((fold, call.args.first_mut()?))
+}
+
+/// Takes NaN out of what an operand is made of. Another minimum or maximum in it has those of its own.
+fn in_operand(function: &Function, fold: Fold, operand: &mut Expr) {
+    if extremum(operand).is_some() {
+        return;
+    }
+    let made = operand.ty(function);
+    match (operand, made) {
+        (Expr::Intrinsic(Intrinsic::FromBits | Intrinsic::FromAllBits, args), Some(made)) => {
+            if let [bits] = &mut args[..]
+                && let Some(ty) = bits.ty(function)
+                // An operation is executed once.
+                && !bits.any(&mut |part| matches!(part, Expr::Subgroup(_)))
+            {
+                *bits = without_nan(fold, bits, ty, made.scalar);
+            }
+        }
+        (other, _) => other.operands_mut().into_iter().for_each(|operand| in_operand(function, fold, operand)),
+    }
+}
+
+/// The bits of numbers as they are, and of an infinity for those of a NaN.
+fn without_nan(fold: Fold, bits: &Expr, ty: Type, scalar: Scalar) -> Expr {
+    let all = |value: u64| Expr::composite(ty, &mut |part| Expr::bits(part, value));
+    let infinity = float::infinity(scalar);
+    let neutral = if fold == Fold::Max { infinity | float::sign(scalar) } else { infinity };
+    let unsigned = Expr::binary(BinaryOp::BitAnd, bits.clone(), all(float::sign(scalar) - 1));
+    let is_nan = Expr::binary(BinaryOp::Gt, unsigned, all(infinity));
+    Expr::Intrinsic(Intrinsic::Mix, vec![bits.clone(), all(neutral), is_nan])
+}
