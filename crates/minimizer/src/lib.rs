@@ -34,7 +34,7 @@ pub use engine::{Check, MinimizeOptions, Minimized, Progress};
 pub use hide::{hide_constants, uniforms_in_variables};
 pub use overflow::Small;
 pub use passes::{Pass, TABLE};
-pub use size::{Size, statements};
+pub use size::{Size, expressions, statements};
 
 /// Minimises a case that fails.
 ///

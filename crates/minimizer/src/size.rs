@@ -144,6 +144,14 @@ pub fn statements(program: &Program) -> usize {
     count
 }
 
+/// How many expressions a program has; parts of others count, too.
+pub fn expressions(program: &Program) -> usize {
+    let mut count = 0;
+    let mut in_stmt = |stmt: &Stmt| stmt.direct_exprs().for_each(|expr| expr.walk(&mut |_| count += 1));
+    program.functions.iter().for_each(|function| walk_block(&function.body, &mut in_stmt));
+    count
+}
+
 /// The weight of an expression with all its parts.
 pub fn weight(expr: &Expr) -> u64 {
     let mut sum = 0;

@@ -69,7 +69,9 @@ const TRIES: usize = 12;
 /// The most statements that a mutated case may execute, unless it did before: fuzzers want many runs.
 const STEPS: u64 = 6_000;
 /// The most statements in its program.
-const STATEMENTS: usize = 320;
+const STATEMENTS: u64 = 320;
+/// The most expressions in these, parts of others among them.
+const EXPRESSIONS: u64 = 4_000;
 /// The most invocations in a dispatch.
 const INVOCATIONS: u64 = 1_024;
 
@@ -112,10 +114,9 @@ fn finished(mut mutant: Case, case: &Case) -> Option<Case> {
 
 /// True if a mutant is no larger than fuzzing wants, or than the case was.
 fn is_small(mutant: &Case, case: &Case) -> bool {
-    let measures = |case: &Case| {
-        let invocations = u64::from(case.entry_point.invocations());
-        (cost(case).steps, tangle_minimizer::statements(&case.program), invocations)
-    };
-    let (new, old) = (measures(mutant), measures(case));
-    new.0 <= STEPS.max(old.0) && new.1 <= STATEMENTS.max(old.1) && new.2 <= INVOCATIONS.max(old.2)
+    let fits = |most: u64, of: &dyn Fn(&Case) -> u64| of(mutant) <= most.max(of(case));
+    fits(INVOCATIONS, &|case| case.entry_point.invocations().into())
+        && fits(STATEMENTS, &|case| tangle_minimizer::statements(&case.program) as u64)
+        && fits(EXPRESSIONS, &|case| tangle_minimizer::expressions(&case.program) as u64)
+        && fits(STEPS, &|case| cost(case).steps)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tangle_analysis::validate::validate;
 use tangle_emit::glsl::glsl;
 use tangle_generator::{Config, Profile, from_seed};
+use tangle_minimizer::{expressions, statements};
 use tangle_mutator::{Dice, TABLE, cross, mutate};
 use tangle_program::case::{Case, Tier};
 
@@ -106,6 +107,8 @@ fn the_same_dice_make_the_same_mutant() {
 fn long_chains_of_mutations_stay_valid_and_small() {
     for seed in 0..6 {
         let mut case = case(seed);
+        let size = |case: &Case| (statements(&case.program), expressions(&case.program));
+        let before = size(&case);
         let mut dice = Dice::new(seed);
         for _ in 0..300 {
             if let Some(mutant) = mutate(&case, &mut dice, |_| true) {
@@ -113,6 +116,7 @@ fn long_chains_of_mutations_stay_valid_and_small() {
             }
         }
         assert_eq!(validate(&case), Ok(()));
-        assert!(case.to_json().len() < 400_000, "{}", case.to_json().len());
+        let (statements, expressions) = size(&case);
+        assert!(statements <= before.0.max(320) && expressions <= before.1.max(4_000), "{statements}, {expressions}");
     }
 }

@@ -50,8 +50,8 @@ const REMOTE_PATIENCE: u32 = 2;
 /// So long a relay may say nothing before its connection counts as lost.
 const REMOTE_SILENCE: Duration = Duration::from_secs(120);
 
-/// So long a process may stay that was killed and has locked the GPU, before nothing else is expected of it.
-const STANDSTILL: Duration = Duration::from_secs(60);
+/// How many times the limit of a job a killed process may hold the lock of the GPU before the GPU counts as stuck.
+const STUCK: u32 = 6;
 
 /// How many times the longest job a brief one may take, if so many were completed, and how long at least.
 const BRIEF: u32 = 4;
@@ -133,8 +133,8 @@ pub(crate) struct Supervisor {
     given_up: Option<String>,
     /// The file that is locked by who uses the device, if it is a GPU of this machine.
     lock: Option<PathBuf>,
-    /// A killed process has had the lock since then.
-    locked_by_the_dead: Option<(u32, Instant)>,
+    /// The process that holds the lock although it was killed, and since when.
+    killed_holder: Option<(u32, Instant)>,
 }
 
 /// Whether the thread goes on.
@@ -178,7 +178,7 @@ impl Supervisor {
             failures: 0,
             given_up: None,
             lock: None,
-            locked_by_the_dead: None,
+            killed_holder: None,
         }
     }
 
@@ -400,12 +400,12 @@ impl Supervisor {
         watch.next_look = Instant::now() + every;
         let waits_for_others = matches!(watch.stage, Some(Stage::Lock { .. }));
         let dead = self.lock.as_deref().filter(|_| waits_for_others).and_then(gpu_lock::killed_holder);
-        let since = self.locked_by_the_dead.filter(|(process, _)| Some(*process) == dead);
-        self.locked_by_the_dead = dead.map(|process| since.unwrap_or((process, Instant::now())));
-        if let Some((process, since)) = self.locked_by_the_dead
-            && since.elapsed() >= STANDSTILL
+        let since = self.killed_holder.filter(|(process, _)| Some(*process) == dead);
+        self.killed_holder = dead.map(|process| since.unwrap_or((process, Instant::now())));
+        if let Some((process, since)) = self.killed_holder
+            && since.elapsed() >= self.timeout.saturating_mul(STUCK)
         {
-            return self.stand_still(process);
+            return self.give_up_gpu(process);
         }
         let usage = worker.usage().map(|usage| Usage { excused: usage.excused || waits_for_others, ..usage });
         let stalled = usage.and_then(|usage| watch.meter.look(Instant::now(), usage, every));
@@ -423,11 +423,11 @@ impl Supervisor {
         }
     }
 
-    /// Nothing runs on the GPU any more.
-    fn stand_still(&mut self, process: u32) {
+    /// Nothing can run on the GPU any more.
+    fn give_up_gpu(&mut self, process: u32) {
         self.drop_worker();
         self.given_up = Some(format!(
-            "the GPU stands still: process {process} was killed and does not leave its driver, so that nothing else runs there until that gives it up"
+            "the GPU is stuck: process {process} was killed, but is still inside its driver and holds the GPU's lock; nothing else can run there until the driver lets it go"
         ));
     }
 

@@ -70,6 +70,45 @@ fn waiting_for_a_gpu_that_another_worker_uses_is_no_hang() {
     assert_eq!(device.stats().time_outs, 0);
 }
 
+/// Locks a file as a worker that draws does. When its input is closed, its first thread ends and the other one goes on: to the system it is a dead process that still holds the
+/// lock, as one is that was killed inside its driver.
+const KILLED_HOLDER: &str = "
+import ctypes, fcntl, platform, sys, threading
+lock = open(sys.argv[1], 'w')
+fcntl.flock(lock, fcntl.LOCK_EX)
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+print('locked', flush=True)
+sys.stdin.readline()
+ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[platform.machine()], 0)
+";
+
+#[test]
+fn a_gpu_that_a_killed_process_keeps_is_given_up() {
+    let driver = DriverConfig { name: "stuck".into(), ..null_driver("lock@1,lock@2,lock@3,lock@4,lock@5,lock@6") };
+    let options = DeviceOptions { timeout: Some(Duration::from_millis(100)), ..options() };
+    let device = Device::open(&driver, 0, &options).unwrap();
+    let name = format!("tangle-gpu-{}-{}.lock", rustix::process::getuid().as_raw(), device.info().device_uuid);
+    let path = std::env::temp_dir().join(name);
+    let mut holder = Command::new("python3")
+        .args(["-c", KILLED_HOLDER])
+        .arg(&path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("there is Python: set-up needs it");
+    let mut line = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "locked\n");
+    assert_eq!(words(device.run(marked_job(1)), 0), [1], "one that is alive is waited for");
+    drop(holder.stdin.take());
+    let last = (2..=6).map(|id| device.run(marked_job(id))).last().unwrap();
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let Outcome::WorkerLost { reason } = last else { panic!("{last}") };
+    assert!(reason.starts_with(&format!("the GPU is stuck: process {} was killed", holder.id())), "{reason}");
+}
+
 #[test]
 fn an_endless_computation_times_out_by_its_processor_time() {
     let timeout = Duration::from_millis(1000);

@@ -78,7 +78,8 @@ pub(crate) fn null_device(driver: &str, mode: DriverMode) -> DeviceInfo {
         device_type: DeviceType::Other,
         api_version: ApiVersion { major: 1, minor: 3, patch: 0 },
         conformance_version: String::new(),
-        device_uuid: Uuid::default(),
+        // Those of two drivers are two devices.
+        device_uuid: Uuid(std::array::from_fn(|at| driver.as_bytes().get(at).copied().unwrap_or_default())),
         driver_uuid: Uuid::default(),
         max_spirv: SpirvVersion::V1_6,
         features: Feature::ALL.iter().copied().collect(),
