@@ -1,10 +1,12 @@
-//! Findings made small while the campaign goes on, on a worker of their own.
+//! Findings made small while the campaign goes on, on workers of their own.
 //!
 //! ```text
 //!   campaign ── a finding is saved ──► queue ──► recognised: passes with the change of a bug that is known here? ──► statistics
 //!                                       ▲  │                                                                           ▲
-//!                              unfinished  └──► one at a time: reduce, a turn ──► <finding>/minimized/ ──► name of the bug ──┘
+//!                              unfinished  └──► reduce, a turn ──► <finding>/minimized/ ──► name of the bug ────────────────┘
 //! ```
+//!
+//! One at a time while the search goes on. When it is over, the processors are free: several at once then ([`Background::work_afterwards`]).
 //!
 //! The first witness of each signature comes first, what is slow to reproduce comes last. A turn is so much processor time, of this thread and
 //! of the worker. What is not done then goes on from what was reached when all others have had a turn, with twice as much; and what was
@@ -14,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -143,7 +145,7 @@ pub struct Background {
     /// Those that could not be made small, and why.
     unfinished: Mutex<BTreeMap<PathBuf, String>>,
     /// What is being done with which finding, and since when.
-    current: Mutex<Option<(PathBuf, &'static str, Instant)>>,
+    current: Mutex<BTreeMap<PathBuf, (&'static str, Instant)>>,
 }
 
 impl Background {
@@ -202,15 +204,21 @@ impl Background {
 
     /// What it is doing, for people; `None` if nothing.
     pub fn doing(&self) -> Option<String> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let (folder, doing, since) = current.as_ref()?;
+        let current = lock(&self.current);
+        let (folder, (doing, since)) = current.iter().min_by_key(|(_, (_, since))| *since)?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        Some(format!("{doing} {name} for {} s; {} findings wait", since.elapsed().as_secs(), self.waiting()))
+        let more = if current.len() > 1 { format!(", and {} more", current.len() - 1) } else { String::new() };
+        Some(format!("{doing} {name} for {} s{more}; {} findings wait", since.elapsed().as_secs(), self.waiting()))
     }
 
-    fn now(&self, doing: Option<(PathBuf, &'static str)>) {
-        let doing = doing.map(|(folder, doing)| (folder, doing, Instant::now()));
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = doing;
+    fn now(&self, folder: &Path, doing: &'static str) {
+        lock(&self.current).insert(folder.to_owned(), (doing, Instant::now()));
+    }
+
+    /// The same as [`Background::work`] on one more thread, from when the search is over.
+    pub fn work_afterwards(&self, stop: &AtomicBool, done: impl FnMut(Progressed)) {
+        self.deadline.wait();
+        self.work(stop, done);
     }
 
     /// Works through the queue until the search is over, and a little longer. `stop` ends it at once.
@@ -227,9 +235,9 @@ impl Background {
             let folder = waiting.request.folder.clone();
             let turn = AssertUnwindSafe(|| self.take_turn(priority, waiting, &mut workers, stop, &mut done));
             if let Err(panic) = catch_unwind(turn) {
-                lock(&self.unfinished).insert(folder, message(&*panic));
+                lock(&self.unfinished).insert(folder.clone(), message(&*panic));
             }
-            self.now(None);
+            lock(&self.current).remove(&folder);
         }
         let mut unfinished = lock(&self.unfinished);
         let explained = lock(&self.explained);
@@ -255,7 +263,7 @@ impl Background {
         let request = &waiting.request;
         let later = Priority { round: priority.round + 1, ..priority };
         if priority.round == 0 {
-            self.now(Some((request.folder.clone(), "recognising")));
+            self.now(&request.folder, "recognising");
             if let Some(changes) = self.recognised(request, workers) {
                 self.explain(request);
                 done(Progressed::Recognised { request: Box::new(request.clone()), changes });
@@ -263,7 +271,7 @@ impl Background {
                 return;
             }
         }
-        self.now(Some((request.folder.clone(), "minimising")));
+        self.now(&request.folder, "minimising");
         match self.minimize(&waiting, workers, stop) {
             Ok(Some(small)) => {
                 self.explain(request);
@@ -344,7 +352,7 @@ impl Background {
             rate: reduction.after,
             passes_without: reduction.passes_without,
         };
-        self.now(Some((small.request.folder.clone(), "looking for the stage to blame for")));
+        self.now(&small.request.folder, "looking for the stage to blame for");
         self.blame(&small, &place, workers)?;
         Ok(Some(Box::new(small)))
     }
@@ -453,6 +461,33 @@ mod tests {
         background.ask(request, 0);
         assert_eq!(all(&background), ["minimised"]);
         assert!(background.left_over().is_empty(), "{:?}", background.left_over());
+    }
+
+    #[test]
+    fn several_threads_make_each_finding_small_once() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let background = background(TIME_SLICE);
+        let mut names = BTreeSet::new();
+        for number in 0..6 {
+            let folder = place.path().join(number.to_string());
+            background.ask(request("reference:assumption_unreachable", assumed(), folder.clone()), number);
+            names.insert(folder);
+        }
+        let stop = AtomicBool::new(false);
+        let small = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    background.work_afterwards(&stop, |progress| {
+                        let Progressed::Minimized(one) = progress else { return };
+                        lock(&small).push(one.request.folder);
+                    });
+                });
+            }
+        });
+        let small = lock(&small);
+        assert_eq!((small.len(), small.iter().cloned().collect::<BTreeSet<_>>()), (6, names));
+        assert!(background.left_over().is_empty() && background.doing().is_none());
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! What runs while a campaign runs.
 
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::{JoinHandle, spawn};
+use std::thread::{JoinHandle, available_parallelism, spawn};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
 use super::running::Campaign;
 use crate::isa;
+
+/// How many findings are minimised at once when the search is over, at most: each has a worker of its own on every device that it comes to.
+const MINIMISERS: usize = 8;
 
 /// How far a campaign is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +47,18 @@ impl Threads {
             (name, spawn(work))
         };
         let devices = (0..campaign.targets.len()).map(device).collect();
-        let (small, dumps) = (Arc::clone(campaign), Arc::clone(campaign));
-        let small = move || {
-            if let Some(background) = &small.background {
-                background.work(small.stop, |result| small.enter_progress(&result));
-            }
+        let dumps = Arc::clone(campaign);
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        let small = |number: usize| {
+            let campaign = Arc::clone(campaign);
+            spawn(move || {
+                let Some(background) = &campaign.background else { return };
+                let enter = |result| campaign.enter_progress(&result);
+                match number {
+                    0 => background.work(campaign.stop, enter),
+                    _ => background.work_afterwards(campaign.stop, enter),
+                }
+            })
         };
         let dumps = move || {
             dumps.dumps.work(|device, folder| {
@@ -57,7 +68,8 @@ impl Threads {
                 }
             });
         };
-        Threads { devices, others: vec![spawn(small), spawn(dumps)] }
+        let others = (0..processors.min(MINIMISERS)).map(small).chain([spawn(dumps)]).collect();
+        Threads { devices, others }
     }
 }
 
