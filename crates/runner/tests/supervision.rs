@@ -101,11 +101,11 @@ fn a_gpu_that_a_killed_process_keeps_is_given_up() {
     assert_eq!(line, "locked\n");
     assert_eq!(words(device.run(marked_job(1)), 0), [1], "one that is alive is waited for");
     drop(holder.stdin.take());
-    let last = (2..=6).map(|id| device.run(marked_job(id))).last().unwrap();
+    let outcomes: Vec<Outcome> = (2..=6).map(|id| device.run(marked_job(id))).collect();
     holder.kill().unwrap();
     holder.wait().unwrap();
     std::fs::remove_file(&path).unwrap();
-    let Outcome::WorkerLost { reason } = last else { panic!("{last}") };
+    let Some(Outcome::WorkerLost { reason }) = outcomes.last() else { panic!("{outcomes:?}") };
     assert!(reason.starts_with(&format!("the GPU is stuck: process {} was killed", holder.id())), "{reason}");
 }
 
