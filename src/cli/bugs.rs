@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use tangle_campaign::campaign;
 use tangle_campaign::counterfactual::telling;
 use tangle_campaign::executor::built_in;
+use tangle_campaign::minimized::MinimizedPath;
 use tangle_campaign::prepare::Prep;
 use tangle_campaign::reduce::content_hash;
 use tangle_campaign::retest::{part_of_toolchain, retest};
@@ -256,7 +257,8 @@ fn add(args: &AddArgs) -> anyhow::Result<Found> {
         true => Known::read(std::slice::from_ref(&book.folder))?,
         false => Known::default(),
     };
-    if let Some(bug) = known.by_case(&device, &finding.signature, &finding.case) {
+    let changes = MinimizedPath::new(folder).passes_without();
+    if let Some(bug) = known.by_minimal(&device, &finding.signature, &finding.case, &changes) {
         anyhow::ensure!(args.again, "the book has it: {} (--again adds it nevertheless)", bug.name);
     }
     let variant = &finding.case.variant;

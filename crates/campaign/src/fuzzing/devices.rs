@@ -169,6 +169,7 @@ impl Devices {
         let stop = AtomicBool::new(false);
         let one = std::slice::from_ref(target);
         let reduction = reduce(one, case, Some(signature), &options, &stop, |_| ControlFlow::Continue(())).ok()?;
-        self.known.by_case(&id, &reduction.signature, &reduction.minimized.case).map(|bug| bug.name.clone())
+        let (case, changes) = (&reduction.minimized.case, &reduction.passes_without);
+        self.known.by_minimal(&id, &reduction.signature, case, changes).map(|bug| bug.name.clone())
     }
 }
