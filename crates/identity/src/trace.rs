@@ -14,7 +14,6 @@
 
 use std::ptr;
 
-use tangle_analysis::cost::cost;
 use tangle_oracle::judge::{Kind, Observation};
 use tangle_oracle::predict::predict;
 use tangle_program::case::{Case, Tier};
@@ -27,8 +26,6 @@ use crate::account::{Account, First, Lane, show};
 
 /// Larger programs are not traced: every question costs a prediction, and theirs are minimised first.
 const STATEMENTS: usize = 60;
-/// The most statements that an invocation may execute in it: each candidate is logged in every iteration, of which a loop may have tens of thousands.
-const STEPS: u64 = 20_000;
 
 /// Variables of loops that are tried.
 const CANDIDATES: usize = 8;
@@ -83,7 +80,7 @@ impl AfterLoop {
 pub fn after_loop(account: &Account<'_>, first: &First) -> Option<AfterLoop> {
     let mut statements = 0;
     account.case.program.functions.iter().for_each(|f| walk_block(&f.body, &mut |_| statements += 1));
-    if first.kind != Kind::Value || statements > STATEMENTS || cost(account.case).steps > STEPS {
+    if first.kind != Kind::Value || statements > STATEMENTS {
         return None;
     }
     let question = Question::new(account, first)?;
