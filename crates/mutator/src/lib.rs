@@ -114,7 +114,10 @@ fn finished(mut mutant: Case, case: &Case) -> Option<Case> {
 
 /// True if a mutant is no larger than fuzzing wants, or than the case was.
 fn is_small(mutant: &Case, case: &Case) -> bool {
-    let fits = |most: u64, of: &dyn Fn(&Case) -> u64| of(mutant) <= most.max(of(case));
+    let fits = |most: u64, of: &dyn Fn(&Case) -> u64| {
+        let new = of(mutant);
+        new <= most || new <= of(case)
+    };
     fits(INVOCATIONS, &|case| case.entry_point.invocations().into())
         && fits(STATEMENTS, &|case| tangle_minimizer::statements(&case.program) as u64)
         && fits(EXPRESSIONS, &|case| tangle_minimizer::expressions(&case.program) as u64)

@@ -49,7 +49,7 @@ fn in_operand(function: &Function, fold: Fold, operand: &mut Expr) {
     }
     let made = operand.ty(function);
     match (operand, made) {
-        (Expr::Intrinsic(Intrinsic::FromBits | Intrinsic::FromAllBits, args), Some(made)) => {
+        (Expr::Intrinsic(op, args), Some(made)) if op.is_from_bits() => {
             if let [bits] = &mut args[..]
                 && let Some(ty) = bits.ty(function)
                 // An operation is executed once.
