@@ -48,9 +48,11 @@ pub struct LoggedEvent {
     /// The lanes that log together: for each subgroup with any, its number and lane mask. Exact at tier maximal; at the others the largest
     /// set that the tier allows.
     pub active: Vec<(usize, u128)>,
-    /// Number in the group and logged words of each lane; `None` where nothing is compared.
-    pub values: Vec<(u32, Vec<Option<u32>>)>,
 }
+
+/// What the lanes of a [`LoggedEvent`] log: for each its number in the group and the words behind the site; `None` where nothing is
+/// compared.
+pub type LoggedValues = Vec<(u32, Vec<Option<u32>>)>;
 
 /// What one invocation has to log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -314,26 +316,30 @@ impl Prediction {
     }
 
     /// Every execution of every log site, in an order of execution.
-    pub fn events(&self) -> Vec<LoggedEvent> {
-        let mut all = Vec::new();
-        for group in &self.groups {
-            let first = all.len();
-            all.extend(group.events.iter().map(|event| LoggedEvent {
-                group: group.layout.group,
+    pub fn events(&self) -> impl Iterator<Item = LoggedEvent> {
+        self.groups.iter().flat_map(|Group { layout, events, .. }| {
+            events.iter().map(|event| LoggedEvent {
+                group: layout.group,
                 site: event.site,
-                active: lanes_by_subgroup(&group.layout, &event.active),
-                values: Vec::new(),
-            }));
+                active: lanes_by_subgroup(layout, &event.active),
+            })
+        })
+    }
+
+    /// The same with what is logged.
+    pub fn events_with_values(&self) -> Vec<(LoggedEvent, LoggedValues)> {
+        let mut all: Vec<(LoggedEvent, LoggedValues)> = self.events().map(|event| (event, Vec::new())).collect();
+        let mut first = 0;
+        for group in &self.groups {
             for slot in group.layout.live.slots() {
                 let log = &group.logs[slot];
                 for (i, &(start, event)) in log.entries.iter().enumerate() {
-                    let end = log.entry_end(i);
-                    let words = (start + 1..end)
+                    let words = (start + 1..log.entry_end(i))
                         .map(|at| log.tainted.binary_search(&at).is_err().then(|| log.words[at as usize]));
-                    let values = words.collect();
-                    all[first + event as usize].values.push((group.layout.index[slot], values));
+                    all[first + event as usize].1.push((group.layout.index[slot], words.collect()));
                 }
             }
+            first += group.events.len();
         }
         all
     }

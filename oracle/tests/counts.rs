@@ -47,7 +47,7 @@ fn use_of_operations() {
 fn entries_name_their_events() {
     let case = example();
     let prediction = predict(&case, &LaneMap::linear(&case, 8)).expect("it is well-defined");
-    let (logs, events) = (prediction.logs(), prediction.events());
+    let (logs, events) = (prediction.logs(), prediction.events().collect::<Vec<_>>());
     assert_eq!(logs.len(), 32);
     assert_eq!(
         events.iter().map(|event| (event.group.0, event.site)).collect::<Vec<_>>(),

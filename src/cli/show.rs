@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use tangle_campaign::prepare::{Prepared, prepare};
 use tangle_oracle::map::LaneMap;
-use tangle_oracle::predict::{LoggedEvent, predict};
+use tangle_oracle::predict::{LoggedEvent, LoggedValues, predict};
 use tangle_program::case::Case;
 use tangle_program::subgroup::parse_subgroup_size;
 use tangle_program::tree::{SiteId, Stmt};
@@ -42,9 +42,9 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         None => put(format_args!("{}", printed.text))?,
         Some(map) => {
             let prediction = predict(&case, &map)?;
-            let mut by_site = BTreeMap::<SiteId, Vec<LoggedEvent>>::new();
-            for event in prediction.events() {
-                by_site.entry(event.site).or_default().push(event);
+            let mut by_site = BTreeMap::<SiteId, Vec<(LoggedEvent, LoggedValues)>>::new();
+            for (event, values) in prediction.events_with_values() {
+                by_site.entry(event.site).or_default().push((event, values));
             }
             let beside = |stmt: &Stmt| match stmt {
                 Stmt::Log { site, .. } => Some(expectation(by_site.get(site).map_or(&[], Vec::as_slice))),
@@ -84,23 +84,23 @@ fn as_run(args: &Args, case: Case) -> anyhow::Result<(Case, Option<LaneMap>)> {
 const EVENTS_SHOWN: usize = 4;
 
 /// Masks, and values where all lanes of an event have the same.
-fn expectation(events: &[LoggedEvent]) -> String {
+fn expectation(events: &[(LoggedEvent, LoggedValues)]) -> String {
     if events.is_empty() {
         return "never reached".into();
     }
     let mut text = String::new();
-    for (i, event) in events.iter().take(EVENTS_SHOWN).enumerate() {
+    for (i, (event, values)) in events.iter().take(EVENTS_SHOWN).enumerate() {
         let masks: Vec<String> = event.active.iter().map(|(subgroup, lanes)| format!("{subgroup}:{lanes:x}")).collect();
         let _ = write!(text, "{}{}", if i > 0 { " | " } else { "" }, masks.join(" "));
-        let (_, first) = &event.values[0];
+        let (_, first) = &values[0];
         if first.is_empty() {
             continue;
         }
-        if event.values.iter().all(|(_, values)| values == first) {
+        if values.iter().all(|(_, values)| values == first) {
             let _ = write!(text, " = {}", words(first));
         } else {
-            let each: Vec<String> = event.values.iter().take(8).map(|(_, values)| words(values)).collect();
-            let more = if event.values.len() > 8 { ", …" } else { "" };
+            let each: Vec<String> = values.iter().take(8).map(|(_, values)| words(values)).collect();
+            let more = if values.len() > 8 { ", …" } else { "" };
             let _ = write!(text, " = [{}{more}]", each.join(", "));
         }
     }

@@ -167,7 +167,7 @@ impl<'a> Account<'a> {
             Some(seen) => predict_for(case, &map, seen)?,
             None => predict(case, &map)?,
         };
-        let steps = prediction.events().into_iter().enumerate().map(|(number, event)| Step {
+        let steps = prediction.events().enumerate().map(|(number, event)| Step {
             group: event.group,
             site: event.site,
             active: event.active,

@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tangle_analysis::cost::{MAX_LOG_WORDS, cost};
 use tangle_emit::glsl::Printed;
-use tangle_oracle::predict::predict;
+use tangle_oracle::predict::{LoggedEvent, predict};
 use tangle_program::tree::{Block, Expr, SiteId, Stmt, VarId};
 
 use crate::account::{Account, Entry, Site, Step, Wrong};
@@ -28,14 +29,17 @@ pub fn detailed<'a>(account: &Account<'a>) -> Option<Account<'a>> {
         marked.body = marks.block(&function.body, true, None);
     }
     let Marks { lines, counters, .. } = marks;
-    let prediction = predict(&case, &account.map).ok()?;
-    let events = prediction.events();
-    if lines.is_empty() || events.len() > STEPS {
+    // A loop that may run tens of thousands of times logs in every iteration now.
+    if lines.is_empty() || cost(&case).log_words > MAX_LOG_WORDS {
         return None;
     }
-    let steps = events.into_iter();
-    let steps = steps.map(|event| Step { group: event.group, site: event.site, active: event.active, number: None });
-    let mut detailed = Account { steps: steps.collect(), ..account.clone() };
+    let prediction = predict(&case, &account.map).ok()?;
+    let step = |event: LoggedEvent| Step { group: event.group, site: event.site, active: event.active, number: None };
+    let steps: Vec<Step> = prediction.events().take(STEPS + 1).map(step).collect();
+    if steps.len() > STEPS {
+        return None;
+    }
+    let mut detailed = Account { steps, ..account.clone() };
     let text: Vec<&str> = account.printed.text.lines().collect();
     detailed.sites.extend(lines.into_iter().map(|(id, line)| {
         let source = text.get(line - 1).map_or("", |line| line.trim()).to_owned();

@@ -14,6 +14,7 @@
 
 use std::ptr;
 
+use tangle_analysis::cost::{MAX_LOG_WORDS, cost};
 use tangle_oracle::judge::{Kind, Observation};
 use tangle_oracle::predict::predict;
 use tangle_program::case::{Case, Tier};
@@ -303,7 +304,7 @@ struct LoopHistory {
 }
 
 impl LoopHistory {
-    /// `None` if a lane comes by the loop several times.
+    /// `None` if a lane comes by the loop several times, or if it may do so much there that a case could not log it.
     fn of(account: &Account<'_>, function: usize, candidate: &Candidate<'_>, var: VarId) -> Option<LoopHistory> {
         let last = account.sites.keys().max().copied().unwrap_or(0);
         let [begins, computes, leaves] = [last + 1, last + 2, last + 3];
@@ -325,15 +326,18 @@ impl LoopHistory {
         });
         begin_with(&mut body, leaves, &[log(begins, Vec::new()), see(computes)][..if is_counter { 2 } else { 1 }]);
         case.program.functions[function].body = body;
+        if cost(&case).log_words > MAX_LOG_WORDS {
+            return None;
+        }
         let prediction = predict(&case, &account.map).ok()?;
-        let events = prediction.events();
+        let sites: Vec<SiteId> = prediction.events().map(|event| event.site).collect();
         let logs = prediction.logs();
         let mut history = LoopHistory { last_iteration: Vec::new(), computed: Vec::new(), left_with: Vec::new() };
         for log in &logs {
             let (mut iteration, mut computed, mut left) = (None, Vec::new(), None);
             for &(at, event) in &log.entries {
                 let word = || log.words.get(at + 1).copied().flatten();
-                match events[event].site {
+                match sites[event] {
                     site if site == begins => iteration = Some(event),
                     site if site == computes => computed.extend(word().map(|word| (event, word))),
                     site if site == leaves && left.is_some() => return None,

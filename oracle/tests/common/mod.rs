@@ -20,7 +20,7 @@ use tangle_analysis::validate::validate;
 use tangle_emit::glsl;
 use tangle_oracle::judge::Verdict;
 use tangle_oracle::map::LaneMap;
-use tangle_oracle::predict::{LoggedEvent, NotDefined, predict};
+use tangle_oracle::predict::{LoggedEvent, LoggedValues, NotDefined, predict};
 use tangle_program::case::{Case, Data, EntryPoint, FORMAT, Origin, SpirvVersion, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
@@ -33,9 +33,9 @@ use tangle_program::types::Type;
 /// What must be logged, as text; `Err` if the case is not well-defined.
 pub fn expected(case: &Case, map: &LaneMap) -> Result<String, NotDefined> {
     let prediction = predict(case, map)?;
-    let events = prediction.events();
+    let events = prediction.events_with_values();
     let of_site = |site: SiteId| {
-        let seen: Vec<String> = events.iter().filter(|event| event.site == site).map(execution).collect();
+        let seen: Vec<String> = events.iter().filter(|(event, _)| event.site == site).map(execution).collect();
         format!("{}={}", letter(site), if seen.is_empty() { "-".into() } else { seen.join(" ") })
     };
     Ok(sites(case).into_iter().map(of_site).collect::<Vec<_>>().join(" "))
@@ -59,23 +59,23 @@ fn letter(site: SiteId) -> char {
     char::from(b'A' + (site - 1) as u8)
 }
 
-fn execution(event: &LoggedEvent) -> String {
+fn execution((event, values): &(LoggedEvent, LoggedValues)) -> String {
     let masks: Vec<String> = event.active.iter().map(|(_, mask)| format!("{mask:02X}")).collect();
     let mut text = masks.join("+");
     let is_ballot = |values: &Vec<Option<u32>>| match event.active.as_slice() {
         [(_, mask)] => *values == [Some(*mask as u32)],
         _ => false,
     };
-    if event.values.iter().all(|(_, values)| is_ballot(values)) {
+    if values.iter().all(|(_, values)| is_ballot(values)) {
         return text;
     }
-    if event.values.iter().all(|(_, values)| values.iter().all(Option::is_none)) {
+    if values.iter().all(|(_, values)| values.iter().all(Option::is_none)) {
         text.push('?');
         return text;
     }
     let word = |word: &Option<u32>| word.map_or("?".to_owned(), |word| word.to_string());
     let lane = |values: &Vec<Option<u32>>| values.iter().map(word).collect::<Vec<_>>().join("/");
-    let lanes: Vec<String> = event.values.iter().map(|(_, values)| lane(values)).collect();
+    let lanes: Vec<String> = values.iter().map(|(_, values)| lane(values)).collect();
     let _ = write!(text, ":[{}]", lanes.join(" "));
     text
 }
