@@ -175,12 +175,12 @@ impl Combination {
         self.0.iter().all(|feature| contents.have(feature))
     }
 
-    /// The operation, if it is one and nothing else.
-    pub fn operation(&self) -> Option<SubgroupOp> {
-        match self.0.iter().collect::<Vec<_>>()[..] {
-            [Feature::Operation(op)] => Some(*op),
+    /// The operations that are named in it.
+    pub fn operations(&self) -> impl Iterator<Item = SubgroupOp> {
+        self.0.iter().filter_map(|feature| match feature {
+            Feature::Operation(op) => Some(*op),
             _ => None,
-        }
+        })
     }
 }
 

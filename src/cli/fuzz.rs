@@ -194,10 +194,11 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     say_stderr!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
     let known = Known::read(&args.known)?;
     let mut without: BTreeSet<Combination> = args.without.into_iter().collect();
-    let mut changes = BTreeSet::new();
+    let (mut deadly, mut changes) = (BTreeSet::new(), BTreeSet::new());
     if args.avoid_known {
         for avoided in targets.iter().map(|target| known.avoid(&target.id())) {
             without.extend(avoided.combinations);
+            deadly.extend(avoided.deadly);
             changes.extend(avoided.changes);
         }
     }
@@ -212,6 +213,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             inputs: args.inputs.unwrap_or(economy.inputs),
             long_loops: economy.long_loops,
             without,
+            deadly,
             changes,
             shard: args.shard.unwrap_or_default(),
         },

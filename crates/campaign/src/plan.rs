@@ -79,8 +79,8 @@ pub const MOST_INPUTS: u32 = 1_000;
 /// How many programs are made for one that has nothing but what ARB_shader_ballot has. One that does not is left out on such a device.
 const MOST_TRIES: u32 = 200;
 
-/// How many programs are left out for one that has nothing to be avoided. The next one runs whatever it has: a campaign that avoids too much still
-/// goes on.
+/// How many programs are left out for one that has nothing to be avoided. If the next one has something, too, the one with least of it runs: a campaign
+/// that avoids too much still goes on.
 const MOST_AVOIDED: u64 = 200;
 
 /// The most passes of a drawn list.
@@ -118,6 +118,9 @@ pub struct Choice {
     /// What no case contains: how a campaign is steered away from what is known to be broken.
     #[serde(default)]
     pub without: BTreeSet<Combination>,
+    /// Those of them that make drivers die or hang.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub deadly: BTreeSet<Combination>,
     /// What programs are changed by: those that have it show a bug that is known.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub changes: BTreeSet<Change>,
@@ -137,6 +140,7 @@ impl Default for Choice {
             inputs: INPUTS,
             long_loops: one(),
             without: BTreeSet::new(),
+            deadly: BTreeSet::new(),
             changes: BTreeSet::new(),
             shard: Shard::default(),
         }
@@ -153,6 +157,13 @@ impl Choice {
 /// What campaigns had before there was a choice.
 const fn one() -> NonZero<u32> {
     NonZero::<u32>::MIN
+}
+
+/// How many combinations to avoid a case has: fewer are better, of those first that drivers die of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Reasons {
+    deadly: usize,
+    all: usize,
 }
 
 /// From so many iterations on a program has long loops ([`Choice::long_loops`]).
@@ -222,11 +233,11 @@ impl Plan {
         }
     }
 
-    /// The cases of a program. `None` stands for data that it does not have.
-    pub fn cases(&self, program: u64) -> Vec<Option<Case>> {
-        let case = self.program(program);
+    /// The cases of a program, `None` for data that it does not have, and how many programs were left out for it ([`Plan::avoided`]).
+    pub fn cases(&self, program: u64) -> (Vec<Option<Case>>, u64) {
+        let (case, avoided) = self.drawn(program);
         let others: Vec<Option<Case>> = (1..self.choice.inputs.get()).map(|number| vary(&case, number)).collect();
-        std::iter::once(Some(case)).chain(others).collect()
+        (std::iter::once(Some(case)).chain(others).collect(), avoided)
     }
 
     /// Seed of the sequence.
@@ -249,7 +260,7 @@ impl Plan {
         self.drawn(index).0
     }
 
-    /// How many programs were drawn for this number that have what is to be avoided, and were left out.
+    /// How many programs were drawn for this number that have what is to be avoided, and were left out. It draws them again.
     pub fn avoided(&self, index: u64) -> u64 {
         if self.choice.without.is_empty() { 0 } else { self.drawn(index).1 }
     }
@@ -259,6 +270,8 @@ impl Plan {
         let mut rng = SmallRng::seed_from_u64(self.choice.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
         let config = self.config(&mut |below| rng.random_range(0..below));
         let (mut tries, mut avoided) = (0, 0);
+        // What is least to be avoided of what is, and why it is.
+        let mut least: Option<(Reasons, Case)> = None;
         loop {
             let mut case = from_seed(rng.random(), &config);
             tries += 1;
@@ -276,9 +289,15 @@ impl Plan {
             if !case.variant.fits(case.entry_point.stage) {
                 case.variant = Variant::Unoptimised;
             }
-            if avoided < MOST_AVOIDED && self.is_to_be_avoided(&case) {
-                avoided += 1;
-                continue;
+            if let Some(reasons) = self.reasons_to_avoid(&case) {
+                if least.as_ref().is_none_or(|(before, _)| reasons < *before) {
+                    least = Some((reasons, case));
+                }
+                if avoided < MOST_AVOIDED {
+                    avoided += 1;
+                    continue;
+                }
+                case = least.take().expect("this one, if no other").1;
             }
             let asked = self.choice.variant.is_some();
             if !asked && case.entry_point.workgroups().derivative_group.is_some() && !case.variant.is_printed() {
@@ -303,9 +322,10 @@ impl Plan {
         !index.is_multiple_of(self.choice.long_loops.get().into()) && cost(case).long_iterations >= LONG
     }
 
-    /// The case without the barriers to avoid; as it is where it needs their order, so that it is left out.
+    /// The case without the barriers that are to be avoided, alone or beside what else it has; as it is where it needs their order, so that it is left
+    /// out.
     fn without_barriers(&self, case: Case) -> Case {
-        let ops: BTreeSet<SubgroupOp> = self.choice.without.iter().filter_map(Combination::operation).collect();
+        let ops: BTreeSet<SubgroupOp> = self.avoided_in(&case).into_iter().flat_map(Combination::operations).collect();
         if ops.is_empty() {
             return case;
         }
@@ -314,13 +334,20 @@ impl Plan {
         if validate(&without).is_ok() { without } else { case }
     }
 
-    /// True if something else to avoid is left. Cases are made much faster than drivers run them, so that a new one is drawn instead.
-    fn is_to_be_avoided(&self, case: &Case) -> bool {
+    /// What is to be avoided that is in a case.
+    fn avoided_in(&self, case: &Case) -> Vec<&Combination> {
         if self.choice.without.is_empty() {
-            return false;
+            return Vec::new();
         }
         let contents = Contents::of(case);
-        self.choice.without.iter().any(|combination| combination.is_in(&contents))
+        self.choice.without.iter().filter(|combination| combination.is_in(&contents)).collect()
+    }
+
+    /// Why a case is to be avoided, if it is. Cases are made much faster than drivers run them, so that a new one is drawn instead.
+    fn reasons_to_avoid(&self, case: &Case) -> Option<Reasons> {
+        let avoided = self.avoided_in(case);
+        let deadly = avoided.iter().filter(|combination| self.choice.deadly.contains(combination)).count();
+        (!avoided.is_empty()).then_some(Reasons { deadly, all: avoided.len() })
     }
 
     /// A case from fuzz bytes: the first three choose devices, tier and profile, the generator has the rest.
@@ -493,6 +520,15 @@ mod tests {
         let (case, avoided) = plan.drawn(0);
         assert!(log.is_in(&Contents::of(&case)));
         assert_eq!(avoided, MOST_AVOIDED);
+        // Then the one that has least of it.
+        let loops: Combination = "DivergentLoop".parse().expect("a construct");
+        let choice = Choice { seed: 5, without: [log.clone(), loops.clone()].into(), ..Choice::default() };
+        let plan = Plan::new(choice, &target).expect("a plan");
+        for index in 0..4 {
+            let contents = Contents::of(&plan.drawn(index).0);
+            assert!(log.is_in(&contents) && !loops.is_in(&contents), "{index}");
+        }
+        assert!(Reasons { deadly: 0, all: 5 } < Reasons { deadly: 1, all: 1 });
     }
 
     #[test]
@@ -501,7 +537,7 @@ mod tests {
         let inputs = plan.inputs();
         assert!(inputs > 1);
         for program in 0..20 {
-            let cases = plan.cases(program);
+            let (cases, _) = plan.cases(program);
             let one_by_one: Vec<_> = (program * inputs..(program + 1) * inputs).map(|index| plan.case(index)).collect();
             assert_eq!(cases, one_by_one);
             let cases: Vec<Case> = cases.into_iter().flatten().collect();

@@ -58,6 +58,8 @@ struct File {
 pub struct Avoided {
     /// Programs that have all of one of these in them are left out.
     pub combinations: BTreeSet<Combination>,
+    /// Those of them that the driver dies of, or hangs.
+    pub deadly: BTreeSet<Combination>,
     /// Programs are changed by all of these.
     pub changes: BTreeSet<Change>,
 }
@@ -268,7 +270,10 @@ impl Known {
         for bug in self.bugs_on(device) {
             match bug.passes_without.iter().find(|change| change.is_enough()) {
                 Some(change) => drop(avoided.changes.insert(*change)),
-                None => avoided.combinations.extend(bug.avoid.iter().cloned()),
+                None => {
+                    avoided.combinations.extend(bug.avoid.iter().cloned());
+                    avoided.deadly.extend(bug.avoid.iter().filter(|_| bug.effect == Effect::Dies).cloned());
+                }
             }
         }
         avoided

@@ -18,7 +18,7 @@ use super::in_flight::Batch;
 use super::queue::OrderedQueue;
 use super::record::{Completed, Entered};
 use super::running::{Campaign, Loss};
-use super::shared::Shared;
+use super::shared::{Drawn, Shared};
 use super::way::{NextProgram, Queue, Running};
 use super::worker::WorkerLoop;
 use crate::prepare::{Prep, Prepared};
@@ -111,7 +111,9 @@ impl Campaign {
                 }
                 if index % self.plan.inputs() == 0 {
                     // Of the program whose turn it is, which another worker may have run.
-                    let avoided = self.plan.avoided(index / self.plan.inputs());
+                    let program = index / self.plan.inputs();
+                    let drawn = self.shared(program).drawn.get().map(|drawn| drawn.avoided);
+                    let avoided = drawn.unwrap_or_else(|| self.plan.avoided(program));
                     self.update_device(target, |entry| entry.avoided += avoided);
                 }
                 self.enter_case(target, *index, entered)?;
@@ -169,15 +171,15 @@ impl Campaign {
         numbers: Range<u64>,
     ) -> anyhow::Result<NextProgram> {
         let shared = self.shared(program);
-        let all = shared.cases.get_or_init(|| {
+        let drawn = shared.drawn.get_or_init(|| {
             let started = Instant::now();
-            let cases = self.plan.cases(program);
+            let (cases, avoided) = self.plan.cases(program);
             self.update_device(target, |entry| entry.times.generate += started.elapsed().as_secs_f64());
-            cases.into_iter().map(|case| case.map(Arc::new)).collect()
+            Drawn { cases: cases.into_iter().map(|case| case.map(Arc::new)).collect(), avoided }
         });
         let here = |(number, case): (u64, &Option<Arc<Case>>)| Some((number, Arc::clone(case.as_ref()?)));
         let mut cases: Vec<(u64, Arc<Case>)> = (program * self.plan.inputs()..)
-            .zip(all)
+            .zip(&drawn.cases)
             .filter(|(number, _)| numbers.contains(number))
             .filter_map(here)
             .take(if target.executes() { usize::MAX } else { 1 })

@@ -502,6 +502,7 @@ mod tests {
             inputs: NonZero::<u32>::MIN,
             long_loops: NonZero::new(8).expect("not 0"),
             without: ["subgroupElect".parse().expect("an operation")].into(),
+            deadly: BTreeSet::new(),
             changes: ["subgroupBarrier in a loop".parse().expect("a change")].into(),
             shard: "2/8".parse().expect("a shard"),
         };
