@@ -101,7 +101,7 @@ fn passing(target: &Target) -> Vec<Prepared> {
     let plan = Plan::new(choice, std::slice::from_ref(target)).unwrap_or_else(|error| panic!("{error:#}"));
     let (mut passing, mut checked, mut failing, mut left_out) = (Vec::new(), 0, 0, 0);
     for program in 0..PROGRAMS {
-        let case = plan.cases(program).into_iter().flatten().next().expect("the first is there");
+        let case = plan.cases(program).0.into_iter().flatten().next().expect("the first is there");
         let case = target.fitted(&case).into_owned();
         if !target.missing(&case).is_empty() {
             left_out += 1;
