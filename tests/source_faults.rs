@@ -17,10 +17,10 @@ use tangle_runner::worker::REWRITE_VARIABLE;
 use tangle_runner::{Api, DeviceOptions, DriverConfig, DriverMode, Inventory, ProbeOptions, Subgroups, drivers};
 
 /// Programs on each device. What the planted faults are tried on are those that pass.
-const PROGRAMS: u64 = 90;
+const PROGRAMS: u64 = 60;
 
 /// Programs on which a planted fault is tried.
-const TRIES: usize = 8;
+const TRIES: usize = 6;
 
 /// Changes of the source, each of which must be seen.
 const ALL: [(&str, &str); 15] = [
