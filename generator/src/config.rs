@@ -86,6 +86,8 @@ pub struct Config {
     pub size: Option<Size>,
     /// How much programs log; `None` draws it for every case.
     pub density: Option<Density>,
+    /// The number of the program in its sequence, by which every operation gets its turn with every type. `None` leaves that to chance.
+    pub turn: Option<u64>,
 }
 
 impl Default for Config {
@@ -124,6 +126,7 @@ impl Default for Config {
             max_workgroups: 3,
             size: None,
             density: None,
+            turn: None,
         }
     }
 }

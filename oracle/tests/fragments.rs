@@ -661,6 +661,21 @@ fn config(tier: Tier) -> Config {
     }
 }
 
+/// Lanes of two triangles that are together at entry and have not parted go on as one behind a selection (rule R2), whatever is known of the
+/// triangles as graphics operations (rule I4).
+#[test]
+fn triangles_that_have_not_parted_go_on_as_one() {
+    let of_all = |of| op(of, [op(SubgroupOp::Ballot, [Expr::Bool(true)])]);
+    let (first, count) = (of_all(SubgroupOp::BallotFindLsb), of_all(SubgroupOp::BallotBitCount));
+    let body = [when(bin(first, BinaryOp::Ne, uint(0)), []), log(A, [count])];
+    let case = drawn(Tier::Plain, [4, 4], vec![[[0, 0], [8, 0], [0, 8]]; 2], body);
+    for judgement in
+        [run(&case, 32, || Spec), run(&case, 32, || MinimalReconvergence), run(&case, 32, || Drawn::new(3))]
+    {
+        assert_eq!((&judgement.verdict, judgement.counts.checked), (&Verdict::Pass, 32), "{judgement:?}");
+    }
+}
+
 /// `TANGLE_FRAGMENT_SEEDS=N` has it look at more.
 #[test]
 fn right_devices_pass_generated_fragments() {

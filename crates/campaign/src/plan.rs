@@ -268,7 +268,7 @@ impl Plan {
     /// The program of this number with its first data, and how many were left out before it.
     fn drawn(&self, index: u64) -> (Case, u64) {
         let mut rng = SmallRng::seed_from_u64(self.choice.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
-        let config = self.config(&mut |below| rng.random_range(0..below));
+        let config = Config { turn: Some(index), ..self.config(&mut |below| rng.random_range(0..below)) };
         let (mut tries, mut avoided) = (0, 0);
         // What is least to be avoided of what is, and why it is.
         let mut least: Option<(Reasons, Case)> = None;

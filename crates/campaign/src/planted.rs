@@ -177,7 +177,8 @@ fn config(seed: u64) -> Config {
     let profiles: Vec<Profile> =
         PROFILE_WEIGHTS.iter().flat_map(|&(profile, times)| vec![profile; times as usize]).collect();
     let (tier, profile) = (tiers[seed as usize % tiers.len()], profiles[seed as usize * 5 % profiles.len()]);
-    Config { tier, profile, max_subgroup_size: SIZE, min_subgroup_size: SIZE, ..Config::default() }
+    let turn = Some(seed);
+    Config { tier, profile, max_subgroup_size: SIZE, min_subgroup_size: SIZE, turn, ..Config::default() }
 }
 
 fn shows(case: &Case, fault: Fault) -> bool {

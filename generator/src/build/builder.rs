@@ -1,5 +1,7 @@
 //! What is known while a case is being written, and what every part of it asks.
 
+use std::ops::Range;
+
 use tangle_program::case::{Data, EntryPoint, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::memory::Shared;
 use tangle_program::subgroup::SubgroupOp;
@@ -44,6 +46,8 @@ pub(crate) struct Builder<'a> {
     pub(super) demotes: bool,
     /// The variable of `main` that observed values are mixed into, if the program has one.
     pub(super) trace: Option<VarId>,
+    /// Which operations have their turn in this program ([`Config::turn`]).
+    pub(super) turns: Range<u64>,
 }
 
 /// A parameter: how it travels, its type, and the class its values keep to.

@@ -140,6 +140,7 @@ impl<'a> Builder<'a> {
             has_long_sum: false,
             demotes: config.demote,
             trace: None,
+            turns: series::turns(config),
             nested_types: Vec::new(),
         }
     }

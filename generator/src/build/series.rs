@@ -4,9 +4,11 @@
 //! keeps what all of it computes.
 
 use tangle_program::ops::{BinaryOp, Intrinsic};
-use tangle_program::subgroup::{Gives, OpInfo, Param, SubgroupOp, TABLE};
+use tangle_program::subgroup::{Category, Gives, OpInfo, Param, SubgroupOp, TABLE};
 use tangle_program::tree::{Block, Expr, VarId};
 use tangle_program::types::{Scalar, Type};
+
+use std::ops::Range;
 
 use super::Builder;
 use super::cond::Cond;
@@ -14,9 +16,26 @@ use super::frame::{Role, Source};
 use super::log::Moment;
 use super::term::{Want, bin, cast, lane, uint};
 use crate::class::{Class, Decision};
+use crate::config::Config;
+
+/// How many operations have their turn in a program: about as many as its series has.
+const TURNS: u64 = 8;
 
 /// Odd factors: a product keeps every bit of what was there before.
 const FACTORS: [u32; 5] = [5, 3, 9, 33, 257];
+
+/// The places of a program in the row of all turns.
+pub(super) fn turns(config: &Config) -> Range<u64> {
+    config.turn.map_or(0..0, |turn| turn.wrapping_mul(TURNS)..turn.wrapping_mul(TURNS).saturating_add(TURNS))
+}
+
+/// One of `count` by its turn: every one once in `count` turns, and such that follow each other are far apart.
+fn spread(turn: u64, count: u64) -> u64 {
+    let is_prime_to = |step: &u64| (2..=*step).all(|d| step % d != 0 || count % d != 0);
+    // By the golden ratio no part of the row is left out for long.
+    let step = (count * 618 / 1000..count).find(is_prime_to).unwrap_or(1);
+    turn % count.max(1) * step % count.max(1)
+}
 
 impl Builder<'_> {
     /// Numbers and operations of several types, mixed into one word, and its log.
@@ -175,12 +194,36 @@ impl Builder<'_> {
         self.mix_in(sum, word, out);
     }
 
+    /// The operation whose turn it is, with the type of its value. By chance most of them would not be seen in a hundred programs, and a driver's
+    /// compiler has code of its own for many.
+    fn operation_in_turn(&mut self) -> Option<(SubgroupOp, Scalar)> {
+        let offered = self.offered();
+        let types = |info: &OpInfo| match info.params.contains(&Param::Value) {
+            true => offered.iter().copied().filter(|scalar| info.scalars.contains(scalar)).collect(),
+            false => vec![Scalar::Uint],
+        };
+        let has_result = |info: &OpInfo| info.gives != Gives::Nothing && info.category != Category::Derivative;
+        let rows = self.weights.ops.iter().zip(&TABLE).filter(|&(&weight, info)| weight > 0 && has_result(info));
+        let all: Vec<_> = rows.flat_map(|(_, info)| types(info).into_iter().map(|scalar| (info.op, scalar))).collect();
+        let turn = self.turns.next()?;
+        all.get(spread(turn, all.len() as u64) as usize).copied()
+    }
+
     /// An operation on a value of any type, or one that has none.
     fn operation_in_series(&mut self, sum: VarId, out: &mut Block) {
-        let scalar = self.draw.pick(&self.offered());
         // Where the tangle is open, the word would be, too; and some operations are defined for a part of the lanes only.
-        let class = if self.frame.flow.is_exact() { Class::Clean } else { Class::MaybeUndefined };
-        let class = if self.draw.percent(25) { Class::MaybeUndefined } else { class };
+        let is_exact = self.frame.flow.is_exact();
+        let turn = if is_exact { self.operation_in_turn() } else { None };
+        let class = if is_exact { Class::Clean } else { Class::MaybeUndefined };
+        let class = match turn {
+            Some((op, _)) if !op.info().may_be_undefined() => class,
+            _ if self.draw.percent(25) => Class::MaybeUndefined,
+            _ => class,
+        };
+        let scalar = match turn {
+            Some((_, scalar)) => scalar,
+            None => self.draw.pick(&self.offered()),
+        };
         let fits = |info: &OpInfo| {
             info.gives != Gives::Nothing
                 && (info.scalars.contains(&scalar) || !info.params.contains(&Param::Value))
@@ -189,7 +232,8 @@ impl Builder<'_> {
                     _ => !info.op.starts_infinite(scalar),
                 }
         };
-        let Some(info) = self.choose(class, fits) else { return };
+        let is_it = |info: &OpInfo| turn.is_some_and(|(op, _)| info.op == op) && fits(info);
+        let Some(info) = self.choose(class, is_it).or_else(|| self.choose(class, fits)) else { return };
         let mut width = self.draw.weighted(&[(5, 1), (2, 2), (2, 3), (2, 4)]);
         if info.op == SubgroupOp::AllEqual && self.draw.percent(50) {
             width = 4;
@@ -211,5 +255,53 @@ impl Builder<'_> {
         for word in self.as_words(var) {
             self.mix_in(sum, word, out);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use tangle_program::tree::walk_block;
+
+    use super::*;
+    use crate::from_seed;
+
+    /// How many operations stand with how many of the types of their values in the programs of these seeds.
+    fn pairs(config: impl Fn(u64) -> Config) -> usize {
+        let mut found = BTreeSet::new();
+        for seed in 0..120 {
+            let case = from_seed(seed, &config(seed));
+            for function in &case.program.functions {
+                let mut note = |expr: &Expr| {
+                    if let Expr::Subgroup(call) = expr {
+                        let ty = call.args.first().and_then(|arg| arg.ty(function));
+                        found.extend(ty.map(|ty| (call.op, ty.scalar)));
+                    }
+                };
+                walk_block(&function.body, &mut |stmt| stmt.direct_exprs().for_each(|expr| expr.walk(&mut note)));
+            }
+        }
+        found.len()
+    }
+
+    /// In 120 programs, which are what a driver compiles in a minute.
+    #[test]
+    fn operations_come_with_nearly_every_type() {
+        let by_chance = pairs(|_| Config::default());
+        let in_turn = pairs(|seed| Config { turn: Some(seed), ..Config::default() });
+        assert!(in_turn > 550 && in_turn > by_chance + 50, "{in_turn}, {by_chance} by chance");
+    }
+
+    #[test]
+    fn every_one_has_its_turn() {
+        for count in [1, 2, 3, 4, 6, 12, 97, 600, 1_000] {
+            let mut seen: Vec<u64> = (count..2 * count).map(|turn| spread(turn, count)).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..count).collect::<Vec<_>>(), "{count}");
+        }
+        assert_eq!(spread(5, 0), 0);
+        let apart = (0..599).map(|turn| spread(turn + 1, 600).abs_diff(spread(turn, 600))).min();
+        assert!(apart > Some(100), "{apart:?}");
     }
 }

@@ -59,8 +59,8 @@ impl Builder<'_> {
             .filter(|op| op.fits(ty))
             .collect();
         let operator = self.draw.pick(&fitting);
-        // Every other one is made of another.
-        let x = match want.is_leaf() || self.draw.is_exhausted() || self.draw.percent(50) {
+        // Most are made of others.
+        let x = match want.is_leaf() || self.draw.is_exhausted() || self.draw.percent(40) {
             true => self.vector(ty, Want { depth: 0, ..want }),
             false => self.operated(ty, want.deeper()),
         };

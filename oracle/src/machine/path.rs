@@ -33,13 +33,23 @@ impl<'a, R: Rules> Machine<'a, R> {
             if self.reconverges {
                 return self.set_paths(uniform, |_| start);
             }
-            for slot in uniform.slots() {
-                if let Some([x, y]) = self.case.entry_point.operation(self.layout.invocation(slot)) {
-                    let start = mix(mix(start, Decision::MAX, x.into()), Decision::MAX, y.into());
-                    self.keys[slot] = start;
-                    if let Some(trace) = &mut self.trace {
-                        trace.paths[slot] = start;
-                    }
+            // Lanes of several graphics operations that have not parted go on as one (rule R2); else each operation is together again (rule I4).
+            let layout = self.layout;
+            for subgroup in &layout.subgroups {
+                let here = lanes(uniform.lanes(subgroup.first, subgroup.size)).map(|lane| subgroup.first + lane);
+                let operations = here.filter_map(|slot| {
+                    let [x, y] = self.case.entry_point.operation(layout.invocation(slot))?;
+                    Some((slot, mix(mix(start, Decision::MAX, x.into()), Decision::MAX, y.into())))
+                });
+                let operations: SmallVec<[(usize, u64); 32]> = operations.collect();
+                let restart = |paths: &mut [u64]| {
+                    let one = operations.first().map(|&(slot, _)| paths[slot]);
+                    let together = operations.iter().all(|&(slot, _)| Some(paths[slot]) == one);
+                    operations.iter().for_each(|&(slot, own)| paths[slot] = if together { start } else { own });
+                };
+                restart(&mut self.keys);
+                if let Some(trace) = &mut self.trace {
+                    restart(&mut trace.paths);
                 }
             }
         }
