@@ -665,13 +665,17 @@ fn inputs_of_a_program_are_cases_of_their_own() {
         |seed| Campaign::new(seed, &devices).with(&["--devices", file.to_str().expect("a path"), "--inputs", "4"]);
     let needs_other_data =
         |folder: &PathBuf| Case::from_json(&read(&folder.join("case.json"))).expect("a case").origin.data.is_some();
-    // Which data a fault needs depends on the programs: the first seed with one that the first data do not show.
+    // Which data a fault needs depends on the programs, and so does which of them the null device can run: the first seed with a fault that the first
+    // data do not show, and with a program that the null device crashes at.
     let run_whole = |seed| {
         let whole = campaign(seed);
         let (_, summary) = whole.run_to(22);
         (seed, whole, summary)
     };
-    let found = (1..20).map(run_whole).find(|(_, whole, _)| finding_folders(&whole.out()).iter().any(needs_other_data));
+    let found = (1..20).map(run_whole).find(|(_, whole, summary)| {
+        let crashed = summary["devices"]["null"]["verdicts"].get("crash").is_some();
+        crashed && finding_folders(&whole.out()).iter().any(needs_other_data)
+    });
     let (seed, whole, summary) = found.expect("a finding needs other data than the first");
     let entry = &summary["devices"]["null"];
     // The other inputs of the program that crashed are left out; whole programs may be not supported.

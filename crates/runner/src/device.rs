@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
@@ -10,7 +11,7 @@ use crate::config::DriverConfig;
 use crate::error::{DeviceError, StartProblem};
 use crate::info::DeviceInfo;
 use crate::job::Job;
-use crate::outcome::{Outcome, Terms};
+use crate::outcome::{Outcome, Stage, Terms};
 use crate::process::Frame;
 use crate::protocol::{self, ToWorker};
 use crate::shared::{Completion, DeviceOptions, DeviceStats, Shared};
@@ -141,6 +142,11 @@ impl Device {
     /// How the device has fared so far.
     pub fn stats(&self) -> DeviceStats {
         self.shared.state().stats_now()
+    }
+
+    /// What the worker does for a job now, and for how long it has.
+    pub fn doing(&self) -> Option<(Stage, Duration)> {
+        self.shared.state().doing()
     }
 
     fn queue(&self, job: Job, terms: Terms, completions: &Sender<Completion>) {

@@ -360,24 +360,30 @@ impl Stage {
     }
 }
 
+impl Stage {
+    /// What the worker does, for people, whatever the launch: `creating the pipeline`.
+    pub const fn doing(self) -> &'static str {
+        match self {
+            Stage::Check => "checking the job",
+            Stage::Module => "creating the shader module",
+            Stage::Pipeline => "creating the pipeline",
+            Stage::Prepare { .. } => "preparing the dispatch",
+            Stage::Lock { .. } => "waiting for the GPU, which another worker uses,",
+            Stage::Submit { .. } => "submitting the dispatch",
+            Stage::Wait { .. } => "waiting for the dispatch",
+            Stage::ReadBack { .. } => "reading the buffers back",
+            Stage::Cleanup => "destroying the pipeline",
+        }
+    }
+}
+
 impl fmt::Display for Stage {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let (what, launch) = match self {
-            Stage::Check => ("checking the job", 0),
-            Stage::Module => ("creating the shader module", 0),
-            Stage::Pipeline => ("creating the pipeline", 0),
-            Stage::Prepare { launch } => ("preparing the dispatch", *launch),
-            Stage::Lock { launch } => ("waiting for the GPU, which another worker uses,", *launch),
-            Stage::Submit { launch } => ("submitting the dispatch", *launch),
-            Stage::Wait { launch } => ("waiting for the dispatch", *launch),
-            Stage::ReadBack { launch } => ("reading the buffers back", *launch),
-            Stage::Cleanup => ("destroying the pipeline", 0),
-        };
-        formatter.write_str(what)?;
-        if launch > 0 {
-            write!(formatter, " of launch {launch}")?;
+        formatter.write_str(self.doing())?;
+        match self.launch() {
+            Some(launch) if launch > 0 => write!(formatter, " of launch {launch}"),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::config::DriverConfig;
-use crate::outcome::{Outcome, Suspicion};
+use crate::outcome::{Outcome, Stage, Suspicion};
 use crate::scheduler::Scheduler;
 
 /// The most time for one job where nobody says anything else.
@@ -119,6 +119,8 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) unfinished: usize,
     busy_since: Option<Instant>,
+    /// What the worker has begun, and when.
+    doing: Option<(Stage, Instant)>,
     stats: DeviceStats,
 }
 
@@ -127,6 +129,10 @@ impl State {
         let mut stats = self.stats;
         stats.busy += self.busy_since.map_or(Duration::ZERO, |since| since.elapsed());
         stats
+    }
+
+    pub(crate) fn doing(&self) -> Option<(Stage, Duration)> {
+        self.doing.map(|(stage, since)| (stage, since.elapsed()))
     }
 }
 
@@ -165,13 +171,20 @@ impl Shared {
             state.busy_since.get_or_insert_with(Instant::now);
         } else if let Some(since) = state.busy_since.take() {
             state.stats.busy += since.elapsed();
+            state.doing = None;
         }
+    }
+
+    /// What the worker has begun.
+    pub(crate) fn note_stage(&self, stage: Stage) {
+        self.state().doing = Some((stage, Instant::now()));
     }
 
     /// Counts a job that is over, and makes place for another.
     pub(crate) fn finish(&self, outcome: &Outcome, driver: Duration, cleared: Option<Suspicion>) {
         let mut state = self.state();
         state.unfinished = state.unfinished.saturating_sub(1);
+        state.doing = None;
         state.stats.jobs += 1;
         state.stats.driver += driver;
         match outcome {

@@ -307,6 +307,7 @@ impl Supervisor {
     }
 
     fn note_stage(&mut self, stage: Stage) {
+        self.shared.note_stage(stage);
         match &mut self.watch {
             Some(watch) if watch.stage.is_some() => watch.stage = Some(stage),
             _ => self.watch = Some(Watch::new(Some(stage), self.meter())),

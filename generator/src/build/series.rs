@@ -31,7 +31,7 @@ pub(super) fn turns(config: &Config) -> Range<u64> {
 
 /// One of `count` by its turn: every one once in `count` turns, and such that follow each other are far apart.
 fn spread(turn: u64, count: u64) -> u64 {
-    let is_prime_to = |step: &u64| (2..=*step).all(|d| step % d != 0 || count % d != 0);
+    let is_prime_to = |step: &u64| (2..=*step).all(|d| !step.is_multiple_of(d) || !count.is_multiple_of(d));
     // By the golden ratio no part of the row is left out for long.
     let step = (count * 618 / 1000..count).find(is_prime_to).unwrap_or(1);
     turn % count.max(1) * step % count.max(1)

@@ -25,6 +25,7 @@ mod running;
 mod sample;
 mod section;
 mod shared;
+mod standstill;
 mod suspects;
 mod threads;
 mod timeouts;
@@ -63,6 +64,7 @@ pub use running::{Campaign, CampaignOptions, Loss};
 use sample::Log;
 pub use sample::{STATS, memory, read_samples};
 pub use section::Section;
+use standstill::{Standstill, described};
 use suspects::{Item, Suspects};
 use tangle_report::campaign::Sample;
 use tangle_report::statistics::{BugEntry, SignatureEntry, Statistics};
@@ -239,6 +241,7 @@ impl Campaign {
         let mut phase = Phase::Search;
         let mut every = Every::default();
         let mut sample = self.sample(&self.statistics());
+        let mut standstill = Standstill::new(Instant::now());
         loop {
             std::thread::sleep(TICK);
             phase = self.next_phase(phase, &threads);
@@ -250,7 +253,8 @@ impl Campaign {
                 sample = self.sample(&statistics);
             }
             let remaining = self.options.time.map(|time| time.saturating_sub(self.started.elapsed()));
-            let line = self.line(phase, &statistics, &threads);
+            let quiet = standstill.look(self.run_here.load(Ordering::Relaxed), Instant::now());
+            let line = self.line(phase, &statistics, &threads, quiet);
             progress(&Moment { line, sample: &sample, statistics: &statistics, remaining });
             if every.save() {
                 self.note_failure(self.save_state().and_then(|()| log.offer(&sample)));
@@ -333,18 +337,24 @@ impl Campaign {
     }
 
     /// The progress line: how it stands, or what is waited for.
-    fn line(&self, phase: Phase, statistics: &Statistics, threads: &Threads) -> String {
+    fn line(&self, phase: Phase, statistics: &Statistics, threads: &Threads, quiet: Option<Duration>) -> String {
         let running: Vec<&str> =
             threads.devices.iter().filter(|(_, thread)| !thread.is_finished()).map(|(name, _)| name.as_str()).collect();
         let is_ending = self.stop.load(Ordering::SeqCst) || self.searched.load(Ordering::SeqCst);
+        let quiet = quiet.map_or_else(String::new, |time| {
+            let at_work = self.targets.iter().filter(|target| running.contains(&target.name.as_str()));
+            let doing =
+                |target: &Target| target.executor.workers().iter().filter_map(|worker| worker.doing()).collect();
+            described(time, at_work.map(|target| (target.name.as_str(), doing(target))))
+        });
         match phase {
             Phase::Search if is_ending && !running.is_empty() => {
-                format!("the search is over; waiting for the cases that run on {}", running.join(", "))
+                format!("the search is over; waiting for the cases that run on {}{quiet}", running.join(", "))
             }
             Phase::Search => {
                 let ended = self.losses().values().filter(|loss| matches!(loss, Loss::Device { .. })).count();
                 let ended = if ended == 0 { String::new() } else { format!(", {ended} devices lost") };
-                statistics.line(self.started.elapsed(), self.run_here.load(Ordering::Relaxed)) + &ended
+                statistics.line(self.started.elapsed(), self.run_here.load(Ordering::Relaxed)) + &ended + &quiet
             }
             Phase::WindUp | Phase::Ended => {
                 let doing = self.background.as_ref().and_then(Background::doing);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::Sender;
 use tangle_program::variant::FrontEnd;
-use tangle_runner::{Api, Completion, Device, DeviceOptions, DeviceStats, DriverConfig, DriverMode};
+use tangle_runner::{Api, Completion, Device, DeviceOptions, DeviceStats, DriverConfig, DriverMode, Stage};
 
 use super::traits::{Description, Executor, Runs, Task, Worker};
 use crate::capabilities::{Capabilities, dialect, webgpu_front_end};
@@ -119,6 +119,10 @@ impl Worker for Device {
 
     fn stats(&self) -> DeviceStats {
         Device::stats(self)
+    }
+
+    fn doing(&self) -> Option<(Stage, Duration)> {
+        Device::doing(self)
     }
 }
 

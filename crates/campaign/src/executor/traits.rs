@@ -8,7 +8,7 @@ use crossbeam_channel::Sender;
 use tangle_program::case::Case;
 use tangle_program::subgroup::parse_subgroup_size;
 use tangle_program::variant::FrontEnd;
-use tangle_runner::{Completion, DeviceStats, DriverMode, Terms};
+use tangle_runner::{Completion, DeviceStats, DriverMode, Stage, Terms};
 
 use crate::capabilities::Capabilities;
 use crate::prepare::Prepared;
@@ -93,6 +93,11 @@ pub trait Worker: Sync {
     /// Its jobs, their time and their failures since it was opened.
     fn stats(&self) -> DeviceStats {
         DeviceStats::default()
+    }
+
+    /// What it does for a task now, and for how long it has, where that is known.
+    fn doing(&self) -> Option<(Stage, Duration)> {
+        None
     }
 }
 
