@@ -19,7 +19,7 @@ use tangle_analysis::validate::validate;
 use tangle_generator::{Combination, Config, Contents, Profile, from_seed, generate, vary};
 use tangle_identity::Change;
 use tangle_program::case::{Case, Launch, Stage, Tier};
-use tangle_program::subgroup::SubgroupOp;
+use tangle_program::subgroup::{Gives, SubgroupOp};
 use tangle_program::tree::{Block, Stmt};
 use tangle_program::variant::{Freedom, PASSES, Printing, Variant};
 
@@ -325,7 +325,10 @@ impl Plan {
     /// The case without the barriers that are to be avoided, alone or beside what else it has; as it is where it needs their order, so that it is left
     /// out.
     fn without_barriers(&self, case: Case) -> Case {
-        let ops: BTreeSet<SubgroupOp> = self.avoided_in(&case).into_iter().flat_map(Combination::operations).collect();
+        let is_barrier = |op: &SubgroupOp| op.info().gives == Gives::Nothing;
+        let avoided = self.avoided_in(&case);
+        let ops: BTreeSet<SubgroupOp> =
+            avoided.into_iter().flat_map(Combination::operations).filter(is_barrier).collect();
         if ops.is_empty() {
             return case;
         }
@@ -509,6 +512,19 @@ mod tests {
             assert_eq!(validate(&case), Ok(()), "{index}");
         }
         assert!((0..300).any(|index| without.avoided(index) > 0));
+    }
+
+    /// Barriers of a stage are taken out as those of all stages are, in place of leaving the programs out.
+    #[test]
+    fn barriers_of_one_stage_are_taken_out() {
+        let target = [Target::built_in("reference").expect("it is built in")];
+        let drawn = |without: &str| {
+            let without = [without.parse().expect(without)].into();
+            let choice = Choice { seed: 7, stages: [Stage::Compute].into(), without, ..Choice::default() };
+            let plan = Plan::new(choice, &target).expect("a plan");
+            (0..100).map(|index| plan.drawn(index)).collect::<Vec<_>>()
+        };
+        assert_eq!(drawn("subgroupBarrier + compute"), drawn("subgroupBarrier"));
     }
 
     #[test]

@@ -435,9 +435,11 @@ mod tests {
     fn a_bug_is_told_by_device_and_signature() {
         let known = read(
             "[[bug]]\nname = 'a'\nsignature = '^hang: .*pipeline'\ndevices = ['lvp', 'llvmpipe Mesa 22.*']\n\
-             avoid = ['subgroupBarrier']\n[[bug]]\nname = 'b'\nsignature = 'crash'\n",
+             avoid = ['subgroupBarrier']\n[[bug]]\nname = 'b'\nsignature = 'crash'\n\
+             [[bug]]\nname = 'c'\nsignature = 'lost'\neffect = 'dies'\navoid = ['subgroupElect']\n",
         );
         let known = known.expect("it is good");
+        let deadly: BTreeSet<Combination> = ["subgroupElect".parse().expect("an operation")].into();
         let signature = |kind, detail: &str| Signature::new(kind, Detail::Text(detail.into()));
         let hang = signature(Kind::Hang, "while creating the pipeline");
         let crash = signature(Kind::Crash, "signal 11 while x");
@@ -453,6 +455,7 @@ mod tests {
             assert_eq!(found, bug, "{device:?} {signature}");
             let barrier = "subgroupBarrier".parse().expect("an operation");
             assert_eq!(known.avoid(&device).combinations.contains(&barrier), !driver.contains("23"), "{device:?}");
+            assert_eq!(known.avoid(&device).deadly, deadly, "{device:?}");
         }
     }
 

@@ -595,6 +595,25 @@ mod tests {
         assert_eq!(traced(&case(), [0, 0]), None, "lane 1 was not gone when lane 0 computed 0");
     }
 
+    /// What lanes do in a loop of tens of thousands of iterations is more than a case could log.
+    #[test]
+    fn a_long_loop_is_not_traced() {
+        for (bound, is_traced) in [(3, true), (65_536, false)] {
+            let mut case = case();
+            let main = case.program.functions.last_mut().expect("main");
+            let found = main.body.iter_mut().find_map(|stmt| if let Stmt::Loop(l) = stmt { Some(l) } else { None });
+            found.expect("a loop").bound = Expr::Uint(bound);
+            let account = Account::new(&case, LaneMap::linear(&case, 4), None).expect("it is well-defined");
+            let function = case.program.functions.len() - 1;
+            let body = &case.program.functions[function].body;
+            let found = body.iter().find_map(|stmt| if let Stmt::Loop(l) = stmt { Some((stmt, l)) } else { None });
+            let (stmt, l) = found.expect("a loop");
+            let candidate = Candidate { stmt, body: l, what: What::Variable(l.counter) };
+            let history = LoopHistory::of(&account, function, &candidate, l.counter);
+            assert_eq!(history.is_some(), is_traced, "{bound}");
+        }
+    }
+
     #[test]
     fn an_operation_that_shows_such_a_value_is_not_to_blame() {
         let mut case = case();

@@ -3,12 +3,12 @@
 //! A program holds little control flow, since that is what costs a driver its time. Straight code costs it almost nothing, and one word
 //! keeps what all of it computes.
 
+use std::ops::Range;
+
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Category, Gives, OpInfo, Param, SubgroupOp, TABLE};
 use tangle_program::tree::{Block, Expr, VarId};
 use tangle_program::types::{Scalar, Type};
-
-use std::ops::Range;
 
 use super::Builder;
 use super::cond::Cond;
@@ -197,6 +197,7 @@ impl Builder<'_> {
     /// The operation whose turn it is, with the type of its value. By chance most of them would not be seen in a hundred programs, and a driver's
     /// compiler has code of its own for many.
     fn operation_in_turn(&mut self) -> Option<(SubgroupOp, Scalar)> {
+        let turn = self.turns.next()?;
         let offered = self.offered();
         let types = |info: &OpInfo| match info.params.contains(&Param::Value) {
             true => offered.iter().copied().filter(|scalar| info.scalars.contains(scalar)).collect(),
@@ -205,7 +206,6 @@ impl Builder<'_> {
         let has_result = |info: &OpInfo| info.gives != Gives::Nothing && info.category != Category::Derivative;
         let rows = self.weights.ops.iter().zip(&TABLE).filter(|&(&weight, info)| weight > 0 && has_result(info));
         let all: Vec<_> = rows.flat_map(|(_, info)| types(info).into_iter().map(|scalar| (info.op, scalar))).collect();
-        let turn = self.turns.next()?;
         all.get(spread(turn, all.len() as u64) as usize).copied()
     }
 

@@ -1,12 +1,12 @@
 //! Notices that no case has been entered for a while, and says what the workers do meanwhile: that a program hangs, and that others wait for the GPU that it
-//! keeps, is seen while it happens. Only people are told; nothing rests on the clock.
+//! keeps, is seen while it happens. It is shown to people only; nothing depends on the clock.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use tangle_runner::Stage;
 
-/// How long no case has been entered before that is told.
+/// How long no case has been entered before that is reported.
 const LONG: Duration = Duration::from_secs(15);
 
 /// When the last case was entered.
@@ -56,14 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_not_ended_for_long_is_told() {
+    fn a_standstill_is_reported() {
         let begin = Instant::now();
         let mut standstill = Standstill::new(begin);
         let seconds = Duration::from_secs;
-        for (after, entered, told) in
+        for (after, entered, reported) in
             [(1, 0, None), (15, 0, Some(15)), (16, 8, None), (30, 8, None), (31, 8, Some(15)), (32, 9, None)]
         {
-            assert_eq!(standstill.look(entered, begin + seconds(after)), told.map(seconds), "{after}");
+            assert_eq!(standstill.look(entered, begin + seconds(after)), reported.map(seconds), "{after}");
         }
         let waiting = |launch| (Stage::Lock { launch }, seconds(38));
         let workers = vec![(Stage::Wait { launch: 0 }, seconds(39)), waiting(0), waiting(3)];
