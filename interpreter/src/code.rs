@@ -6,7 +6,7 @@
 use rspirv::spirv;
 use smallvec::SmallVec;
 
-use crate::outcome::Why;
+use crate::outcome::{Rule, Why};
 use crate::types::{Scalar, TypeId};
 
 /// Number of a column.
@@ -483,6 +483,8 @@ pub(crate) struct Length {
 pub(crate) struct Barrier {
     /// `Execution` is the workgroup or larger; else the subgroup.
     pub workgroup: bool,
+    /// What is violated where a workgroup does not execute it together.
+    pub rule: Rule,
     /// What it orders accesses to, of all that wait.
     pub orders: Orders,
     /// The same of those that are in one subgroup, where its memory scope holds no more.
@@ -525,7 +527,8 @@ pub(crate) enum Term2 {
     /// Pairs of columns: result, value.
     Return(Span),
     Terminate,
-    Unreachable,
+    /// Whoever comes here has undefined behaviour.
+    Undefined(Rule),
 }
 
 #[derive(Clone, Debug)]

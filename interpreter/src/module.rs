@@ -99,7 +99,7 @@ pub enum Tier {
 pub struct Interface {
     /// Name of the entry point.
     pub entry: String,
-    /// Its execution model. Only `GLCompute` is executed.
+    /// Its execution model. `GLCompute`, `TaskEXT` and `MeshEXT` are executed.
     pub stage: spirv::ExecutionModel,
     /// Invocations of a workgroup in x, y, z.
     pub workgroup_size: [u32; 3],

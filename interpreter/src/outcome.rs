@@ -195,6 +195,12 @@ pub enum Rule {
     Partition,
     /// `OpControlBarrier` with workgroup scope that not all invocations of the workgroup execute together.
     BarrierInDivergence,
+    /// `OpSetMeshOutputsEXT` or `OpEmitMeshTasksEXT` that not all invocations of the workgroup execute together (SPV_EXT_mesh_shader: "Behavior is undefined if
+    /// any invocation executes this instruction … in non-uniform control flow").
+    MeshInDivergence,
+    /// An invocation of a task shader came to its end in another way than `OpEmitMeshTasksEXT` (SPV_EXT_mesh_shader: "Behavior is undefined if any invocation
+    /// terminates without executing this instruction").
+    NothingEmitted,
     /// Control flow, an address or a size depends on an undefined value.
     Poison,
     /// `OpUnreachable` was reached by some invocation.
@@ -227,6 +233,10 @@ impl Rule {
             Rule::ClusterSize => "the cluster size is no power of two, or exceeds the subgroup size",
             Rule::Partition => "the ballots of a partitioned operation are no partition of the tangle",
             Rule::BarrierInDivergence => "a control barrier that not all invocations of the workgroup execute together",
+            Rule::MeshInDivergence => {
+                "OpSetMeshOutputsEXT or OpEmitMeshTasksEXT that not all invocations of the workgroup execute together"
+            }
+            Rule::NothingEmitted => "an invocation of a task shader ends without OpEmitMeshTasksEXT",
             Rule::Poison => "control flow or an address depends on an undefined value",
             Rule::Unreachable => "OpUnreachable was reached",
             Rule::Assumption => "OpAssumeTrueKHR of a false condition",

@@ -5,6 +5,7 @@ mod faults_of_the_tree;
 mod generated;
 mod hostile;
 mod known;
+mod mesh_stages;
 mod printed;
 mod semantics;
 mod sharing;

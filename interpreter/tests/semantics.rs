@@ -10,7 +10,7 @@ use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
     Buffer, Dispatch, End, Error, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule, Tier, Why,
 };
-use tangle_program::case::SpirvVersion;
+use tangle_program::case::{SpirvVersion, Stage};
 use tangle_runner::toolchain::{self, AssemblyTarget};
 
 const WORDS: usize = 16;
@@ -52,7 +52,8 @@ void main() {{
 
 fn compile(declarations: &str, body: &str) -> Vec<u32> {
     let glsl = shader(declarations, body);
-    toolchain::compile_with_lines(&glsl, SpirvVersion::V1_6).unwrap_or_else(|error| panic!("{error}\n{glsl}"))
+    toolchain::compile_with_lines(&glsl, Stage::Compute, SpirvVersion::V1_6)
+        .unwrap_or_else(|error| panic!("{error}\n{glsl}"))
 }
 
 fn run(words: &[u32], tier: Tier, fault: Option<Planted>) -> Outcome {
@@ -1124,7 +1125,7 @@ fn physical_storage_buffer_addresses() {
             node.value += 1u;
             words[gl_LocalInvocationIndex * 16u + 1u] = node.value;
         }";
-    let words = toolchain::compile_with_lines(glsl, SpirvVersion::V1_5).expect("it compiles");
+    let words = toolchain::compile_with_lines(glsl, Stage::Compute, SpirvVersion::V1_5).expect("it compiles");
     let pipeline = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
     let pipeline = pipeline.expect("supported");
     const FAR: u64 = 0x1_2345_6000;

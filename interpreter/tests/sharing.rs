@@ -7,7 +7,7 @@ use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
     Buffer, Dispatch, End, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule, Why,
 };
-use tangle_program::case::SpirvVersion;
+use tangle_program::case::{SpirvVersion, Stage};
 use tangle_runner::toolchain;
 
 const NOTHING: u32 = 0x0BAD_0BAD;
@@ -40,7 +40,7 @@ void main() {{
 }
 
 fn compiled(glsl: &str) -> Vec<u32> {
-    toolchain::compile_with_lines(glsl, SpirvVersion::V1_5).unwrap_or_else(|e| panic!("{e}\n{glsl}"))
+    toolchain::compile_with_lines(glsl, Stage::Compute, SpirvVersion::V1_5).unwrap_or_else(|e| panic!("{e}\n{glsl}"))
 }
 
 fn run(glsl: &str, workgroups: u32, fault: Option<Planted>) -> Outcome {

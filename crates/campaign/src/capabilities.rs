@@ -155,11 +155,11 @@ impl Capabilities {
         }
     }
 
-    /// The same in compute shaders only.
-    pub fn compute_only(size: u32) -> Capabilities {
+    /// The same in compute, task and mesh shaders only.
+    pub fn in_workgroups(size: u32) -> Capabilities {
         let mut capabilities = Capabilities::reference(size);
         for &feature in Feature::ALL {
-            if matches!(feature.row().vulkan, Vulkan::Stage(_)) {
+            if matches!(feature.row().vulkan, Vulkan::Stage(stage) if !stage.has_workgroups()) {
                 capabilities.features.remove(feature);
             }
         }

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
+use tangle_program::case::Stage;
+
 use crate::contents::MAX_BYTES;
 use crate::data::{ItemType, Layout};
 
@@ -22,8 +24,8 @@ pub struct ScriptError {
 /// Language of a shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// GLSL, a compute shader.
-    Glsl,
+    /// GLSL, a shader of a stage.
+    Glsl(Stage),
     /// SPIR-V assembly, as `spirv-as` reads it.
     Assembly,
 }
@@ -324,7 +326,7 @@ impl<'a> Reader<'a> {
             return Err(self.unsupported(&format!("a {stage} shader")));
         }
         let language = match self.word("the shader's format")? {
-            "GLSL" => Language::Glsl,
+            "GLSL" => Language::Glsl(Stage::Compute),
             "SPIRV-ASM" => Language::Assembly,
             other => return Err(self.unsupported(&format!("a shader in {other}"))),
         };

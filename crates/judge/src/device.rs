@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use rspirv::spirv::ExecutionModel;
 use serde::{Deserialize, Serialize};
 use tangle_files::words;
 use tangle_interpreter::faults::Planted;
@@ -149,6 +150,10 @@ impl Device {
 
     /// Runs a module, and compares.
     pub fn judge(&self, ready: &Ready<'_>) -> Made {
+        let stage = ready.interface.stage;
+        if let (Device::Vulkan(_), true) = (self, stage != ExecutionModel::GLCompute) {
+            return Made::NotRun(format!("{stage:?} shaders are executed by the interpreter only"));
+        }
         let copy = self.run(ready.job(&ready.copy, true));
         let module = self.run(ready.job(&ready.portable, false));
         ready.verdict(copy, module, self.sizes())
@@ -558,9 +563,10 @@ fn extent(buffer: &Buffer) -> [u32; 3] {
 mod tests {
     use super::*;
     use crate::run::judge;
+    use tangle_program::case::Stage;
 
     fn made(glsl: &str, device: &Device) -> Made {
-        let words = toolchain::compile_with_lines(glsl, SpirvVersion::V1_3).unwrap();
+        let words = toolchain::compile_with_lines(glsl, Stage::Compute, SpirvVersion::V1_3).unwrap();
         let inputs = Inputs::default();
         let judged = judge(&words, &inputs).unwrap();
         device.judge(&Ready::new(&words, &inputs, &judged.interface).unwrap())
@@ -607,7 +613,7 @@ mod tests {
             "uint i = gl_LocalInvocationIndex;
             if (i < 32u) { b[i].x = uint(subgroupElect()); a[2u * i + 1u] = a[2u * i] + 1u; }",
         );
-        let words = toolchain::compile_with_lines(&glsl, SpirvVersion::V1_3).unwrap();
+        let words = toolchain::compile_with_lines(&glsl, Stage::Compute, SpirvVersion::V1_3).unwrap();
         let mut aliased = words.clone();
         // Behind `OpDecorate %variable Binding 0`, from the last one on.
         for at in (0..words.len() - 4).rev().filter(|&at| words[at] == 4 << 16 | 71 && words[at + 2] == 33) {
@@ -629,7 +635,7 @@ mod tests {
     /// The copy on one device, the module on another one, and what that is of a device with subgroups of 4 to 32.
     #[test]
     fn what_the_copy_has_to_do_with_it_is_said() {
-        let words = toolchain::compile_with_lines(ELECT, SpirvVersion::V1_3).unwrap();
+        let words = toolchain::compile_with_lines(ELECT, Stage::Compute, SpirvVersion::V1_3).unwrap();
         let inputs = Inputs::default();
         let judged = judge(&words, &inputs).unwrap();
         let ready = Ready::new(&words, &inputs, &judged.interface).unwrap();

@@ -440,7 +440,7 @@ mod tests {
     use super::*;
     use crate::run::{Inputs, judge};
     use std::collections::BTreeMap;
-    use tangle_program::case::SpirvVersion;
+    use tangle_program::case::{SpirvVersion, Stage};
     use tangle_runner::toolchain;
 
     const GLSL: &str = "#version 450
@@ -457,7 +457,7 @@ mod tests {
     #[test]
     fn a_copy_writes_the_lane_map_and_what_the_module_writes() {
         for version in [SpirvVersion::V1_3, SpirvVersion::V1_4, SpirvVersion::V1_6] {
-            let words = toolchain::compile_with_lines(GLSL, version).unwrap();
+            let words = toolchain::compile_with_lines(GLSL, Stage::Compute, version).unwrap();
             let inputs = Inputs {
                 buffers: BTreeMap::from([((1, 5), vec![9, 0, 0, 0])]),
                 workgroups: [2, 3, 1],

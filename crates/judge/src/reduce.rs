@@ -308,6 +308,7 @@ mod tests {
     use crate::run::{Inputs, judge};
     use tangle_interpreter::End;
     use tangle_interpreter::faults::Planted;
+    use tangle_program::case::Stage;
 
     #[test]
     fn a_failing_module_becomes_small_and_stays_defined() {
@@ -325,7 +326,7 @@ mod tests {
                 a[i] = sum;
                 a[i + 32u] = subgroupBallotFindLSB(subgroupBallot(true)) + (subgroupElect() ? 1u : 0u);
             }";
-        let words = toolchain::compile_with_lines(glsl, SpirvVersion::V1_3).unwrap();
+        let words = toolchain::compile_with_lines(glsl, Stage::Compute, SpirvVersion::V1_3).unwrap();
         let inputs = Inputs::default();
         let device =
             Device::Interpreter { name: "faulty".into(), subgroup_size: 8, fault: Some(Planted::ElectHighest) };

@@ -212,10 +212,12 @@ mod tests {
     use super::*;
     use crate::amber::{Language, Shader};
     use crate::source::module;
+    use tangle_program::case::Stage;
 
     fn words(source: &str) -> Vec<u32> {
         let (target, source) = ("spv1.5".into(), source.into());
-        module("test", &Shader { language: Language::Glsl, target, source, line: 1 }).unwrap_or_else(|e| panic!("{e}"))
+        module("test", &Shader { language: Language::Glsl(Stage::Compute), target, source, line: 1 })
+            .unwrap_or_else(|e| panic!("{e}"))
     }
 
     /// Pointers in the push constants lead to buffers that no descriptor names; a scalar layout is valid.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tangle_program::case::SpirvVersion;
+use tangle_program::case::{SpirvVersion, Stage};
 use tangle_runner::toolchain::{self, AssemblyTarget};
 
 use crate::amber::{Language, Script, ScriptError, Shader};
@@ -63,6 +63,7 @@ impl Source {
         }
         let text = String::from_utf8(bytes).map_err(|_| SourceError::Format(path.to_owned()))?;
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let glsl_target = target.unwrap_or("spv1.5");
         let shader = |language, target: &str| Shader { language, target: target.into(), source: text.clone(), line: 1 };
         match extension {
             _ if text.starts_with("#!amber") => {
@@ -71,8 +72,11 @@ impl Source {
                 Ok(Source::Script(Box::new(script)))
             }
             "spvasm" | "asm" => Ok(Source::Module(assembly(&name, &text, target)?)),
-            "comp" | "glsl" => Ok(Source::Module(module(&name, &shader(Language::Glsl, target.unwrap_or("spv1.5")))?)),
-            _ => Err(SourceError::Format(path.to_owned())),
+            "glsl" => Ok(Source::Module(module(&name, &shader(Language::Glsl(Stage::Compute), glsl_target))?)),
+            _ => match Stage::ALL.into_iter().find(|stage| stage.glsl_extension() == extension) {
+                Some(stage) => Ok(Source::Module(module(&name, &shader(Language::Glsl(stage), glsl_target))?)),
+                None => Err(SourceError::Format(path.to_owned())),
+            },
         }
     }
 }
@@ -108,10 +112,10 @@ fn assembly(name: &str, text: &str, target: Option<&str>) -> Result<Vec<u32>, So
 pub fn module(name: &str, shader: &Shader) -> Result<Vec<u32>, SourceError> {
     let failed = |problem: String| SourceError::Module { name: name.into(), problem };
     let words = match shader.language {
-        Language::Glsl => {
+        Language::Glsl(stage) => {
             let version = glsl_version(&shader.target)
                 .ok_or_else(|| failed(format!("'{}' is no target for GLSL", shader.target)))?;
-            toolchain::make_with_lines(&shader.source, version).map_err(|error| failed(error.to_string()))?
+            toolchain::make_with_lines(&shader.source, stage, version).map_err(|error| failed(error.to_string()))?
         }
         Language::Assembly => {
             // Amber's default, which is also the oldest.

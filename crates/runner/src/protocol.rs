@@ -37,10 +37,10 @@ use crate::meter::Usage;
 use crate::outcome::{Outcome, Stage, WorkerEnd};
 use tangle_features::Api;
 use tangle_files::text::{Line, Lines};
-use tangle_program::case::SpirvVersion;
+use tangle_program::case::{self, SpirvVersion};
 
 /// Changes whenever a frame changes its form, so that a worker of another version is recognised.
-pub(crate) const VERSION: u32 = 0x7a61_0008;
+pub(crate) const VERSION: u32 = 0x7a61_0009;
 
 /// First bytes of every frame.
 const MARK: [u8; 4] = *b"tngl";
@@ -81,7 +81,7 @@ pub(crate) enum Request {
         flags: Vec<String>,
     },
     /// A module of a shader in GLSL with the lines of its source, not validated.
-    Lines { source: String, version: SpirvVersion },
+    Lines { source: String, stage: case::Stage, version: SpirvVersion },
     /// Whether a module is valid.
     Check {
         #[serde(with = "crate::words::as_bytes")]

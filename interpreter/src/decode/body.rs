@@ -1,13 +1,13 @@
 //! Functions: blocks in the order of control flow, phis as moves on edges, instructions on columns.
 
-use rspirv::spirv::{GroupOperation, LoopControl, Op as Opcode, StorageClass};
+use rspirv::spirv::{ExecutionModel, GroupOperation, LoopControl, Op as Opcode, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::{Cells, Decoder, Def, Pointer, TEMP, id_at, invalid, literal_at};
 use crate::code::*;
 use crate::operand::Operand;
-use crate::outcome::Error;
+use crate::outcome::{Error, Rule};
 use crate::source::{Block as SourceBlock, Function as SourceFunction, Instruction, Source};
 use crate::types::{Scalar, Type, TypeId};
 
@@ -36,11 +36,11 @@ impl<'a> Decoder<'a> {
         for id in &order {
             self.signature(by_id[id])?;
         }
+        self.code.entry = self.function_ids.get(&entry_id).copied().unwrap_or(0);
         for (index, id) in order.iter().enumerate() {
             self.function = index as u32;
             self.body(by_id[id])?;
         }
-        self.code.entry = self.function_ids.get(&entry_id).copied().unwrap_or(0);
         Ok(())
     }
 
@@ -83,7 +83,13 @@ impl<'a> Decoder<'a> {
         for (at, block) in function.blocks.iter().enumerate() {
             local.insert(block.label, at);
             self.labels.insert(block.label, first_block + at as u32);
-            self.code.blocks.push(Block { first: 0, end: 0, merge: Merge::None, term: Term2::Unreachable, place: 0 });
+            self.code.blocks.push(Block {
+                first: 0,
+                end: 0,
+                merge: Merge::None,
+                term: Term2::Undefined(Rule::Unreachable),
+                place: 0,
+            });
         }
         self.code.functions[self.function as usize].entry = first_block;
         let order = reverse_postorder(module, function, &local);
@@ -263,7 +269,9 @@ impl<'a> Decoder<'a> {
             Type::Pointer(class, pointee) => {
                 let space = match StorageClass::from_u32(class) {
                     Some(StorageClass::PhysicalStorageBuffer) => Space::Physical,
-                    Some(StorageClass::Function | StorageClass::Private | StorageClass::Input) => Space::Cells,
+                    Some(
+                        StorageClass::Function | StorageClass::Private | StorageClass::Input | StorageClass::Output,
+                    ) => Space::Cells,
                     _ => Space::Bytes,
                 };
                 Def::Pointer(Box::new(Pointer {
@@ -415,6 +423,9 @@ impl<'a> Decoder<'a> {
                 labels.dedup();
                 Term2::Switch { selector, cases, default, labels }
             }
+            Opcode::Return if self.function == self.code.entry && self.stage == ExecutionModel::TaskEXT => {
+                Term2::Undefined(Rule::NothingEmitted)
+            }
             Opcode::Return => Term2::Return(Span::default()),
             Opcode::ReturnValue => {
                 let value = self.cells(id_at(term, 0)?)?;
@@ -426,10 +437,14 @@ impl<'a> Decoder<'a> {
                 Term2::Return(self.span(&flat))
             }
             Opcode::TerminateInvocation | Opcode::Kill => Term2::Terminate,
-            Opcode::Unreachable => Term2::Unreachable,
+            Opcode::EmitMeshTasksEXT => {
+                self.together();
+                Term2::Terminate
+            }
+            Opcode::Unreachable => Term2::Undefined(Rule::Unreachable),
             other => {
                 self.unsupported(format!("Op{other:?}"));
-                Term2::Unreachable
+                Term2::Undefined(Rule::Unreachable)
             }
         })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rspirv::spirv::{self, Decoration, Op as Opcode};
 
-use super::{Decoder, Direction, FloatModes, id_at, invalid, literal_at};
+use super::{Decoder, Direction, FloatModes, has_workgroups, id_at, invalid, literal_at};
 use crate::code::*;
 use crate::dispatch::Tier;
 use crate::operand::Operand;
@@ -21,7 +21,7 @@ impl Decoder<'_> {
                 let name = self.module.text(name);
                 let wanted = match &self.options.entry {
                     Some(entry) => entry == name,
-                    None => model == spirv::ExecutionModel::GLCompute,
+                    None => has_workgroups(model),
                 };
                 if wanted {
                     found.push((id, name.to_owned(), model));

@@ -1,6 +1,6 @@
 //! Types, constants and variables of a module.
 
-use rspirv::spirv::{self, Op as Opcode, StorageClass};
+use rspirv::spirv::{self, ExecutionModel, Op as Opcode, StorageClass};
 use smallvec::smallvec;
 
 use super::{
@@ -355,7 +355,8 @@ impl<'a> Decoder<'a> {
             texel: false,
         };
         match class {
-            StorageClass::Private => {
+            // What an invocation sets of its mesh is not looked at, and it cannot be read by others.
+            StorageClass::Private | StorageClass::Output => {
                 pointer.space = Space::Cells;
                 let count = self.checked_cells(pointee)?;
                 let first = self.permanent_columns(count)?;
@@ -391,7 +392,11 @@ impl<'a> Decoder<'a> {
                 self.push_size = self.push_size.max(size);
                 pointer.base = self.object(ObjectKind::Push, true, size)?;
             }
-            StorageClass::Workgroup => {
+            // A payload of a task shader is shared by its workgroup; that of a mesh shader comes from a task shader, which is not here.
+            StorageClass::TaskPayloadWorkgroupEXT if self.stage != ExecutionModel::TaskEXT => {
+                self.unsupported("the payload of a mesh shader");
+            }
+            StorageClass::Workgroup | StorageClass::TaskPayloadWorkgroupEXT => {
                 let size = self.types.size(pointee, None);
                 if size > 1 << 24 {
                     return Err(Error::Memory(format!("{size} bytes of workgroup memory")));

@@ -73,6 +73,10 @@ impl Decoder<'_> {
             O::ArrayLength => self.array_length(inst),
             _ if is_image(opcode) => self.image_instruction(inst),
             O::ControlBarrier | O::MemoryBarrier => self.barrier(inst),
+            O::SetMeshOutputsEXT => {
+                self.together();
+                Ok(())
+            }
             O::AssumeTrueKHR => {
                 let (a, _) = self.scalar(id_at(inst, 0)?)?;
                 self.push(Op::Assume, NONE, [a, NONE, NONE], &[], &[]);

@@ -7,7 +7,7 @@ use super::{Cells, Decoder, Def, Pointer, id_at, integer_width, invalid};
 use crate::alu;
 use crate::code::*;
 use crate::operand::Operand;
-use crate::outcome::{Error, Why};
+use crate::outcome::{Error, Rule, Why};
 use crate::source::Instruction;
 use crate::types::{Scalar, Type, TypeId};
 
@@ -294,9 +294,10 @@ impl Decoder<'_> {
             return Sharing { non_private, reach: reach.unwrap_or_default() };
         }
         // Shared variables have no qualifier for it: barriers alone order them.
+        let classes = [StorageClass::Workgroup, StorageClass::TaskPayloadWorkgroupEXT];
         let is_workgroup = matches!(
             self.types.get(pointer.ty),
-            Type::Pointer(class, _) if *class == StorageClass::Workgroup as u32
+            Type::Pointer(class, _) if classes.iter().any(|&of| *class == of as u32)
         );
         if pointer.coherent || is_workgroup || self.is_coherent(pointer.pointee) {
             Sharing::WITH_EVERYBODY
@@ -528,12 +529,29 @@ impl Decoder<'_> {
         let of_scope = |scope| KINDS_OF_MEMORY.map(|bit| semantics & bit != 0 && both && memory >= scope);
         let within_subgroups = of_scope(Reach::Subgroup);
         let orders = if workgroup { of_scope(Reach::Workgroup) } else { within_subgroups };
-        self.code.barriers.push(Barrier {
+        self.push_barrier(Barrier {
             workgroup,
+            rule: Rule::BarrierInDivergence,
             orders,
             within_subgroups,
             semantics: semantics_of(semantics, memory),
         });
+        Ok(())
+    }
+
+    /// `OpSetMeshOutputsEXT`, `OpEmitMeshTasksEXT` (SPV_EXT_mesh_shader): what they set is not looked at, and they order nothing.
+    pub(super) fn together(&mut self) {
+        self.push_barrier(Barrier {
+            workgroup: true,
+            rule: Rule::MeshInDivergence,
+            orders: Orders::default(),
+            within_subgroups: Orders::default(),
+            semantics: semantics_of(0, Reach::Nobody),
+        });
+    }
+
+    fn push_barrier(&mut self, barrier: Barrier) {
+        self.code.barriers.push(barrier);
         let op = Op::ControlBarrier(self.code.barriers.len() as u32 - 1);
         let number = self.code.group_count;
         self.code.group_count += 1;
@@ -541,7 +559,6 @@ impl Decoder<'_> {
         if let Some(inst) = self.code.insts.last_mut() {
             inst.d = number | super::body::GROUP_TAG;
         }
-        Ok(())
     }
 }
 

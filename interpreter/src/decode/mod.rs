@@ -177,6 +177,8 @@ pub(crate) struct Decoder<'a> {
     name_of: Ids<Number>,
     function_ids: FxHashMap<u32, u32>,
     float_modes: [FloatModes; 3],
+    /// The execution model of the entry point.
+    stage: spirv::ExecutionModel,
     /// The variables that the entry point names.
     in_interface: BTreeSet<u32>,
     glsl: BTreeSet<u32>,
@@ -243,6 +245,12 @@ pub(crate) fn float_width(scalar: Scalar) -> Result<u8, Error> {
     }
 }
 
+/// True for what runs in workgroups and in nothing else, which is all that is executed.
+fn has_workgroups(stage: spirv::ExecutionModel) -> bool {
+    use spirv::ExecutionModel as M;
+    matches!(stage, M::GLCompute | M::TaskEXT | M::MeshEXT)
+}
+
 pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decoded, Error> {
     let count = module.source.len();
     if count > MAX_INSTRUCTIONS {
@@ -300,6 +308,7 @@ impl<'a> Decoder<'a> {
             name_of: Ids::new(count, bound),
             function_ids: FxHashMap::default(),
             float_modes: [FloatModes::default(); 3],
+            stage: spirv::ExecutionModel::GLCompute,
             in_interface: BTreeSet::new(),
             glsl: BTreeSet::new(),
             ignored_sets: BTreeSet::new(),
@@ -360,9 +369,10 @@ impl<'a> Decoder<'a> {
 
     fn globals(&mut self) -> Result<(u32, Interface), Error> {
         let (entry_id, entry, stage) = self.entry_point()?;
-        if stage != spirv::ExecutionModel::GLCompute {
+        if !has_workgroups(stage) {
             self.unsupported(format!("execution model {stage:?}"));
         }
+        self.stage = stage;
         if self.has_mode(entry_id, spirv::ExecutionMode::FPFastMathDefault) {
             self.unsupported("the execution mode FPFastMathDefault");
         }

@@ -9,7 +9,7 @@ use super::{Machine, classes};
 use crate::code::*;
 use crate::faults::Planted;
 use crate::lanes::Lanes;
-use crate::outcome::{Rule, Why};
+use crate::outcome::Why;
 
 impl<'a> Machine<'a> {
     /// The frame of a call of these lanes.
@@ -149,9 +149,9 @@ impl<'a> Machine<'a> {
                 Ok(None)
             }
             Term2::Terminate => Ok(None),
-            Term2::Unreachable => {
+            Term2::Undefined(rule) => {
                 let slots = self.active.clone();
-                Err(self.undefined(Rule::Unreachable, block.place, slots, String::new()))
+                Err(self.undefined(*rule, block.place, slots, String::new()))
             }
         }
     }

@@ -646,7 +646,7 @@ impl Machine<'_> {
     // ---- barriers ----
 
     pub(super) fn control_barrier(&mut self, inst: &Inst, barrier: u32) -> Result<(), Stop> {
-        let Barrier { workgroup, orders, within_subgroups, semantics } = self.code.barriers[barrier as usize];
+        let Barrier { workgroup, rule, orders, within_subgroups, semantics } = self.code.barriers[barrier as usize];
         let number = inst.d & !GROUP_TAG;
         let layout = self.layout;
         if self.is(Planted::FenceReleasesAll) {
@@ -689,7 +689,7 @@ impl Machine<'_> {
             // instance of this instruction."
             let detail = format!("{} of {} invocations are together", self.active.len(), self.n);
             let slots = self.active.clone();
-            return Err(self.undefined(Rule::BarrierInDivergence, inst.place, slots, detail));
+            return Err(self.undefined(rule, inst.place, slots, detail));
         }
         let lost = !self.lost.is_empty();
         let taint = if lost { self.reasons.taint(Why::Path, inst.place) } else { 0 };

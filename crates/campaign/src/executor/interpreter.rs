@@ -107,6 +107,10 @@ impl Interpreter {
         cases: &[&Case],
         lane_map: impl Fn(&Case, &spirv::Interface) -> spirv::LaneMap,
     ) -> Result<Vec<Observation>, Stopped> {
+        if cases.iter().any(|case| case.entry_point.payload_copies() > 0) {
+            // Two shaders show it, of which this is one.
+            return Err(Stopped::Unsupported("payloads of task shaders".into()));
+        }
         let options = spirv::PipelineOptions {
             specialization: job.specialization.iter().map(|&(id, value)| (id, value.into())).collect(),
             signed_remainders: job.features.contains(Feature::Maintenance8),
@@ -259,7 +263,7 @@ impl Executor for InterpreterDevice {
     fn description(&self) -> Description {
         Description {
             name: self.name.clone(),
-            capabilities: Capabilities::compute_only(self.interpreter.subgroup_size),
+            capabilities: Capabilities::in_workgroups(self.interpreter.subgroup_size),
             info: serde_json::json!({ "name": self.name, "device_name": "tangle's interpreter of SPIR-V" }),
         }
     }

@@ -20,7 +20,7 @@ use crossbeam_channel::select;
 use tangle_compilers::{Call, Failure};
 use tangle_files::module::instructions;
 use tangle_files::text::Line;
-use tangle_program::case::SpirvVersion;
+use tangle_program::case::{SpirvVersion, Stage};
 use tangle_program::variant::{FrontEnd, single_passes};
 
 use super::{ToolchainError, compile, compile_with_lines, disassemble, optimise, validate};
@@ -117,8 +117,8 @@ pub fn make_by(
 /// # Errors
 ///
 /// [`ToolchainError::Compile`] if the source is at fault, or the compiler crashes or hangs; [`ToolchainError::Internal`] if it could not be run.
-pub fn make_with_lines(glsl: &str, version: SpirvVersion) -> Result<Vec<u32>, ToolchainError> {
-    make_request(Request::Lines { source: glsl.to_owned(), version })
+pub fn make_with_lines(glsl: &str, stage: Stage, version: SpirvVersion) -> Result<Vec<u32>, ToolchainError> {
+    make_request(Request::Lines { source: glsl.to_owned(), stage, version })
 }
 
 fn make_request(request: Request) -> Result<Vec<u32>, ToolchainError> {
@@ -398,9 +398,9 @@ fn answer(request: &Request, begin: &mut dyn FnMut(Step)) -> Answer {
             enter(Step::Validate);
             validate(module, *version).map(|()| Answer::Text(String::new()))
         }
-        Request::Lines { source, version } => {
+        Request::Lines { source, stage, version } => {
             enter(Step::Compile);
-            match compile_with_lines(source, *version) {
+            match compile_with_lines(source, *stage, *version) {
                 Ok(module) => Ok(Answer::Made(module)),
                 Err(ToolchainError::Compile(message)) => Err(message),
                 Err(error) => Ok(Answer::Absent(error.to_string().into())),

@@ -12,7 +12,7 @@ use shaderc::{CompileOptions, Compiler, EnvVersion, OptimizationLevel, ShaderKin
 pub(crate) use apart::run_if_requested;
 pub use apart::{FAULT, check, compile_by, make, make_by, make_with_lines, read, slow};
 pub use spirv_tools::AssemblyTarget;
-use tangle_program::case::SpirvVersion;
+use tangle_program::case::{SpirvVersion, Stage};
 
 /// Version of the shaderc crate, which pins the sources of the compiler (`Cargo.toml` of the workspace).
 const SHADERC_CRATE: &str = "0.10.1";
@@ -58,28 +58,29 @@ thread_local! {
 ///
 /// [`ToolchainError::Compile`] when the source is at fault, else [`ToolchainError::Internal`].
 pub fn compile(glsl: &str, version: SpirvVersion) -> Result<Vec<u32>, ToolchainError> {
-    compile_with(glsl, &options(version)?)
+    compile_with(glsl, Stage::Compute, &options(version)?)
 }
 
-/// As [`compile`], with the lines of the source in the module (`OpLine`).
+/// As [`compile`], of a shader of any stage, with the lines of the source in the module (`OpLine`). `#pragma shader_stage` in the source counts more.
 ///
 /// # Errors
 ///
 /// As [`compile`].
-pub fn compile_with_lines(glsl: &str, version: SpirvVersion) -> Result<Vec<u32>, ToolchainError> {
+pub fn compile_with_lines(glsl: &str, stage: Stage, version: SpirvVersion) -> Result<Vec<u32>, ToolchainError> {
     let mut options = options(version)?;
     options.set_generate_debug_info();
-    compile_with(glsl, &options)
+    compile_with(glsl, stage, &options)
 }
 
-fn compile_with(glsl: &str, options: &CompileOptions<'_>) -> Result<Vec<u32>, ToolchainError> {
+fn compile_with(glsl: &str, stage: Stage, options: &CompileOptions<'_>) -> Result<Vec<u32>, ToolchainError> {
     if glsl.contains('\0') {
         return Err(ToolchainError::Compile("the source contains a NUL character".to_owned()));
     }
     COMPILER.with(|compiler| {
         let compiler = compiler.as_ref().map_err(|error| ToolchainError::Internal(error.clone()))?;
-        let kind = ShaderKind::DefaultCompute;
-        let compiled = compiler.compile_into_spirv(glsl, kind, "shader.comp", "main", Some(options));
+        let kind = default_kind(stage);
+        let name = format!("shader.{}", stage.glsl_extension());
+        let compiled = compiler.compile_into_spirv(glsl, kind, &name, "main", Some(options));
         match compiled {
             Ok(module) => Ok(module.as_binary().to_vec()),
             Err(shaderc::Error::CompilationError(_, message)) => {
@@ -88,6 +89,19 @@ fn compile_with(glsl: &str, options: &CompileOptions<'_>) -> Result<Vec<u32>, To
             Err(error) => Err(ToolchainError::Internal(error.to_string())),
         }
     })
+}
+
+const fn default_kind(stage: Stage) -> ShaderKind {
+    match stage {
+        Stage::Compute => ShaderKind::DefaultCompute,
+        Stage::Task => ShaderKind::DefaultTask,
+        Stage::Mesh => ShaderKind::DefaultMesh,
+        Stage::Fragment => ShaderKind::DefaultFragment,
+        Stage::Vertex => ShaderKind::DefaultVertex,
+        Stage::TessellationControl => ShaderKind::DefaultTessControl,
+        Stage::TessellationEvaluation => ShaderKind::DefaultTessEvaluation,
+        Stage::Geometry => ShaderKind::DefaultGeometry,
+    }
 }
 
 /// Compiles and validates.
