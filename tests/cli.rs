@@ -1060,14 +1060,14 @@ fn a_case_runs_as_every_variant() {
 }
 
 #[test]
-fn modules_are_printed_of_compute_shaders_only() {
+fn modules_are_printed_of_shaders_of_workgroups_only() {
     let fragment = root().join("corpus/fragments/demote_entire_quad.json");
     let device = ["--device", "reference"].map(OsStr::new);
     let ran = run([OsStr::new("run"), fragment.as_os_str(), device[0], device[1], OsStr::new("--variants")]).expect(0);
     assert!(ran.stdout.contains("spirv-opt-Os") && !ran.stdout.contains("printed"), "{}", ran.stdout);
     let variant = ["--variant", "printed"].map(OsStr::new);
     run([OsStr::new("run"), fragment.as_os_str(), device[0], device[1], variant[0], variant[1]])
-        .fails_with(&["variant printed", "a printed module is a compute shader, not a fragment shader"]);
+        .fails_with(&["variant printed", "a printed module is a compute, task or mesh shader, not a fragment shader"]);
 }
 
 #[test]

@@ -39,8 +39,8 @@ pub struct Config {
     pub required_sizes: Vec<u32>,
     /// The derivative groups that workgroups may have.
     pub derivative_groups: Vec<DerivativeGroup>,
-    /// Whether a task shader may emit the workgroups of a mesh shader (`taskShader`).
-    pub task_shaders: bool,
+    /// Whether task shaders may hand payloads to mesh shaders (`taskShader`).
+    pub payloads: bool,
     /// Whether framebuffers may have several layers (`shaderOutputLayer`, `geometryShader`).
     pub layers: bool,
     /// The numbers of samples that pixels may have, 1 among them (`sampleRateShading`).
@@ -103,7 +103,7 @@ impl Default for Config {
             max_subgroup_size: 128,
             required_sizes: Vec::new(),
             derivative_groups: DerivativeGroup::ALL.to_vec(),
-            task_shaders: true,
+            payloads: true,
             layers: true,
             sample_counts: Draw::SAMPLES.to_vec(),
             full_subgroups: false,

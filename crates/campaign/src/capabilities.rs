@@ -43,6 +43,8 @@ pub struct Capabilities {
     pub may_be_disturbed: bool,
     /// Whether it takes modules, where it takes GLSL: SPIR-V 1.3 with subgroup operations (KHR_shader_subgroup, changes to section C.1).
     pub takes_modules: bool,
+    /// True if a task shader hands a payload to mesh shaders.
+    pub payloads: bool,
     /// True if its driver runs with settings that it has for debugging only.
     pub debug_settings: bool,
 }
@@ -104,6 +106,7 @@ impl Capabilities {
                 .opengl
                 .as_ref()
                 .is_none_or(|opengl| opengl.takes_spirv && opengl.subgroups == Subgroups::Khr),
+            payloads: true,
             debug_settings: info.debug,
         };
         match tangle_compilers::row(&webgpu_front_end()).filter(|_| info.api() == Api::WebGpu) {
@@ -151,11 +154,12 @@ impl Capabilities {
             is_gpu: false,
             may_be_disturbed: false,
             takes_modules: true,
+            payloads: true,
             debug_settings: false,
         }
     }
 
-    /// The same in compute, task and mesh shaders only.
+    /// The same in compute, task and mesh shaders only, each by itself.
     pub fn in_workgroups(size: u32) -> Capabilities {
         let mut capabilities = Capabilities::reference(size);
         for &feature in Feature::ALL {
@@ -163,6 +167,7 @@ impl Capabilities {
                 capabilities.features.remove(feature);
             }
         }
+        capabilities.payloads = false;
         capabilities
     }
 
@@ -203,6 +208,9 @@ impl Capabilities {
             missing.push(format!("quad operations in {} shaders (quadOperationsInAllStages)", stage.name()));
         }
         let least = if stage == Stage::Fragment { needs.min_subgroup_size.max(4) } else { needs.min_subgroup_size };
+        if !self.payloads && case.entry_point.payload_copies() > 0 {
+            missing.push("payloads of task shaders".into());
+        }
         self.missing_sizes(case, least, &mut missing);
         self.missing_limits(case, &mut missing);
         self.missing_in_opengl(case, &mut missing);
@@ -371,7 +379,7 @@ impl Capabilities {
             .filter_map(|(group, feature)| (stage == Stage::Compute && has(feature)).then_some(group))
             .collect(),
             full_subgroups: has(Feature::ComputeFullSubgroups) && stage.has_workgroups(),
-            task_shaders: has(Feature::TaskShader),
+            payloads: self.payloads && has(Feature::TaskShader),
             layers: has(Feature::ShaderOutputLayer) && has(Feature::GeometryShader),
             sample_counts: Draw::SAMPLES
                 .into_iter()

@@ -286,7 +286,7 @@ impl Plan {
             // Drawn last: the choice of a variant does not change the program.
             let drawn = variant(&mut |below| rng.random_range(0..below));
             case.variant = self.choice.variant.clone().unwrap_or(drawn);
-            if !case.variant.fits(case.entry_point.stage) {
+            if !case.variant.fits(&case.entry_point) {
                 case.variant = Variant::Unoptimised;
             }
             if let Some(reasons) = self.reasons_to_avoid(&case) {

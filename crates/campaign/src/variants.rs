@@ -34,8 +34,8 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
         targets.retain(|target| target.runs_modules());
     }
     let mut variants = vec![case.variant.clone()];
-    let stage = case.entry_point.stage;
-    variants.extend(Variant::FIXED.into_iter().filter(|variant| *variant != case.variant && variant.fits(stage)));
+    let fits = |variant: &Variant| *variant != case.variant && variant.fits(&case.entry_point);
+    variants.extend(Variant::FIXED.into_iter().filter(fits));
     let mut rows: Vec<VariantRow> = Vec::new();
     let mut proofs = Vec::new();
     for variant in variants {

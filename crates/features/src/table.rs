@@ -625,7 +625,7 @@ features! {
     MeshShader = "meshShader"
         in member!(PhysicalDeviceMeshShaderFeaturesEXT.mesh_shader, Origin::extension(ash::ext::mesh_shader::NAME)), {
         asked_by: &[Ask::Stage(Stage::Mesh), Ask::Stage(Stage::Task)],
-        spirv: Spirv::capability(&[Capability::MeshShadingEXT]),
+        spirv: Spirv::capability(&[Capability::MeshShadingEXT]).declaring("SPV_EXT_mesh_shader"),
     }
     /// Task shaders.
     TaskShader = "taskShader"

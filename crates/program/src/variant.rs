@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::entry_point::Stage;
+use crate::entry_point::EntryPoint;
 
 /// How a module is made from a shader, and how the driver is to compile it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -447,9 +447,9 @@ impl Variant {
         matches!(self, Variant::Printed(_))
     }
 
-    /// True if shaders of the stage can be made as this variant: the printer of modules knows compute shaders.
-    pub fn fits(&self, stage: Stage) -> bool {
-        stage == Stage::Compute || !self.is_printed()
+    /// True if shaders like this can be made as this variant: the printer of modules knows those of workgroups, but no payloads.
+    pub fn fits(&self, entry_point: &EntryPoint) -> bool {
+        !self.is_printed() || entry_point.stage.has_workgroups() && entry_point.payload_copies() == 0
     }
 
     /// True if it loses a workgroup size that specialisation constants give: before SPIR-V 1.6 it stands in a built-in that nothing
@@ -608,6 +608,7 @@ fn printing(text: &str) -> Result<Option<Printing>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry_point::{Launch, SpirvVersion, Stage};
 
     #[test]
     fn a_variant_reads_back_from_its_name() {
@@ -664,10 +665,23 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_printed_of_compute_shaders_only() {
+    fn modules_are_printed_of_shaders_of_workgroups_only() {
         for variant in Variant::FIXED {
-            assert!(variant.fits(Stage::Compute));
-            assert_eq!(variant.fits(Stage::Fragment), variant != Variant::Printed(Printing::PLAIN), "{variant}");
+            let is_printed = variant == Variant::Printed(Printing::PLAIN);
+            let mut entry_point = EntryPoint::compute([8, 1, 1], [1, 1, 1], SpirvVersion::V1_4);
+            for (stage, meshes, fits) in [
+                (Stage::Compute, 0, true),
+                (Stage::Task, 0, true),
+                (Stage::Task, 1, !is_printed),
+                (Stage::Mesh, 0, true),
+                (Stage::Fragment, 0, !is_printed),
+            ] {
+                entry_point.stage = stage;
+                if let Launch::Workgroups(workgroups) = &mut entry_point.launch {
+                    workgroups.meshes = meshes;
+                }
+                assert_eq!(variant.fits(&entry_point), fits, "{variant}, {stage:?}, {meshes}");
+            }
         }
     }
 

@@ -89,9 +89,10 @@ pub(crate) fn entry_point(draw: &mut Draw<'_>, config: &Config) -> EntryPoint {
 /// cases.
 fn payload(draw: &mut Draw<'_>, config: &Config) -> (u32, bool) {
     match config.stage {
-        Stage::Task => (draw.weighted(&[(5, 0), (3, 1), (1, 2), (1, 5)]), false),
-        Stage::Mesh => (0, config.task_shaders && draw.percent(40)),
+        Stage::Task if config.payloads => (draw.weighted(&[(5, 0), (3, 1), (1, 2), (1, 5)]), false),
+        Stage::Mesh => (0, config.payloads && draw.percent(40)),
         Stage::Compute
+        | Stage::Task
         | Stage::Fragment
         | Stage::Vertex
         | Stage::TessellationControl

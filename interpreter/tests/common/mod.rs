@@ -15,7 +15,7 @@ use tangle_oracle::predict::{ExpectedLog, predict};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Spec};
 use tangle_program::case::interface::{ARRAYS, INPUTS, LOG, MAP, UNIFORMS};
-use tangle_program::case::{self, Case, SubgroupSize};
+use tangle_program::case::{self, Case, Stage, SubgroupSize};
 use tangle_program::map_buffer;
 use tangle_program::memory::buffer_bytes;
 use tangle_program::needs::resource_classes;
@@ -352,9 +352,23 @@ pub fn case_of(seed: u64, tier: case::Tier) -> (Case, u32, Placement) {
     let profiles = Profile::ALL.len() as u64;
     let profile = Profile::ALL[(seed % profiles) as usize].0;
     let size = SIZES[(seed / profiles) as usize % SIZES.len()];
+    let stages = [Stage::Mesh, Stage::Task, Stage::Compute, Stage::Compute, Stage::Compute, Stage::Compute];
+    let stage = stages[(seed / 2) as usize % stages.len()];
+    let any = Config::default();
+    let (max_invocations, derivative_groups) = match stage {
+        Stage::Compute => (any.max_invocations, any.derivative_groups),
+        // What glslang's limits are.
+        _ => (128, Vec::new()),
+    };
     let config = Config {
         profile,
         tier,
+        stage,
+        max_invocations,
+        derivative_groups,
+        spirv: case::SpirvVersion::ALL.into_iter().filter(|&version| version >= stage.first_spirv()).collect(),
+        // The shader that emits or reads them is not here.
+        payloads: false,
         max_subgroup_size: size.max(32),
         required_sizes: vec![4, 8, 16, 32],
         ..Config::default()

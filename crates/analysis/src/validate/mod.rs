@@ -318,11 +318,14 @@ const MAX_LAYERS: u32 = 256;
 /// The most places for fragments of all triangles, layers and samples together.
 const MAX_FRAGMENTS: u64 = 1 << 13;
 
-/// The SPIR-V printer knows compute shaders.
+/// The SPIR-V printer knows shaders of workgroups, and no payloads.
 fn variant(case: &Case) -> Checked {
-    let stage = case.entry_point.stage;
-    if !case.variant.fits(stage) {
-        return invalid(format!("a printed module is a compute shader, not a {} shader", stage.name()));
+    let EntryPoint { stage, .. } = case.entry_point;
+    if !case.variant.fits(&case.entry_point) {
+        return invalid(match stage.has_workgroups() {
+            true => "a printed module has no payload".into(),
+            false => format!("a printed module is a compute, task or mesh shader, not a {} shader", stage.name()),
+        });
     }
     Ok(())
 }

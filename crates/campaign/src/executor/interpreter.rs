@@ -107,10 +107,6 @@ impl Interpreter {
         cases: &[&Case],
         lane_map: impl Fn(&Case, &spirv::Interface) -> spirv::LaneMap,
     ) -> Result<Vec<Observation>, Stopped> {
-        if cases.iter().any(|case| case.entry_point.payload_copies() > 0) {
-            // Two shaders show it, of which this is one.
-            return Err(Stopped::Unsupported("payloads of task shaders".into()));
-        }
         let options = spirv::PipelineOptions {
             specialization: job.specialization.iter().map(|&(id, value)| (id, value.into())).collect(),
             signed_remainders: job.features.contains(Feature::Maintenance8),
@@ -203,6 +199,10 @@ fn dispatch(launch: &Launch, lane_map: spirv::LaneMap) -> spirv::Dispatch {
 /// What a module of a case leaves with this lane map.
 pub(crate) fn execute(prepared: &Prepared, lane_map: &spirv::LaneMap) -> Result<Observation, Stopped> {
     let case = &prepared.case;
+    if case.entry_point.payload_copies() > 0 {
+        // Two shaders show what is in it, of which this is one.
+        return Err(Stopped::Unsupported("payloads of task shaders".into()));
+    }
     let job = job_with(prepared, Dialect::Vulkan, [case], 0);
     let interpreter = Interpreter { subgroup_size: lane_map.subgroup_size, fault: None };
     let mut observed = interpreter.observe(&job, &[case], |_, _| lane_map.clone())?;

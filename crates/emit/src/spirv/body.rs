@@ -45,4 +45,6 @@ pub(super) struct Body<'m, 'a> {
     pub shared_return: Option<BlockId>,
     /// The out and inout parameters that live in values: variable, pointer.
     pub copied_out: Vec<(VarId, Id)>,
+    /// It is the `main` of a task shader, which ends by emitting no workgroups.
+    pub emits: bool,
 }

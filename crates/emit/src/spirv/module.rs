@@ -10,7 +10,7 @@ use rspirv::spirv::{
 };
 use rustc_hash::FxHashMap;
 use tangle_features::{FeatureSet, needs};
-use tangle_program::case::{Case, DerivativeGroup, SpirvVersion, Tier, interface};
+use tangle_program::case::{Case, DerivativeGroup, SpirvVersion, Stage, Tier, interface};
 use tangle_program::memory::ArrayId;
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::{Category, SubgroupOp};
@@ -187,7 +187,18 @@ impl<'a> Module<'a> {
             }
             Tier::Maximal => self.builder.execution_mode(main, ExecutionMode::MaximallyReconvergesKHR, []),
         }
-        self.builder.entry_point(ExecutionModel::GLCompute, main, "main", &self.interface);
+        let model = match self.case.entry_point.stage {
+            Stage::Task => ExecutionModel::TaskEXT,
+            Stage::Mesh => {
+                // Of those of the GLSL shader, which makes none.
+                self.builder.execution_mode(main, ExecutionMode::OutputVertices, [3]);
+                self.builder.execution_mode(main, ExecutionMode::OutputPrimitivesEXT, [1]);
+                self.builder.execution_mode(main, ExecutionMode::OutputTrianglesEXT, []);
+                ExecutionModel::MeshEXT
+            }
+            _ => ExecutionModel::GLCompute,
+        };
+        self.builder.entry_point(model, main, "main", &self.interface);
         self.builder.module().assemble()
     }
 

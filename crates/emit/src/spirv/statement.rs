@@ -16,7 +16,7 @@ use rspirv::dr::{self, Instruction, Operand};
 use rspirv::spirv::{FunctionControl, LoopControl, MemorySemantics, Op, Scope, SelectionControl, StorageClass};
 use tangle_analysis::cost::log_capacity;
 use tangle_analysis::undefined::MayBeUndefined;
-use tangle_program::case::Tier;
+use tangle_program::case::{Stage, Tier};
 use tangle_program::control;
 use tangle_program::memory::{AtomicOp, Sync};
 use tangle_program::subgroup::SubgroupOp;
@@ -45,6 +45,7 @@ pub(super) fn function<'a>(
     undefined: &MayBeUndefined<'a>,
 ) {
     let is_main = number + 1 == module.case.program.functions.len();
+    let stage = module.case.entry_point.stage;
     let result = match function.result {
         Some(ty) => module.ty(ty),
         None => module.void(),
@@ -86,7 +87,11 @@ pub(super) fn function<'a>(
         targets: Vec::new(),
         shared_return: None,
         copied_out: Vec::new(),
+        emits: is_main && stage == Stage::Task,
     };
+    if is_main && stage == Stage::Mesh {
+        body.set_outputs();
+    }
     body.variables(&params);
     if is_main {
         body.prologue();

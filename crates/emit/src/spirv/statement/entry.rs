@@ -1,6 +1,6 @@
 //! What a function begins and ends with: its variables, the recording of the lane map in `main`, the zeroes of arrays, the way out.
 
-use rspirv::dr::Operand;
+use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::Op;
 use tangle_analysis::cost::log_stride;
 use tangle_program::control;
@@ -72,6 +72,13 @@ impl<'a> Body<'_, 'a> {
             self.module.name(variable, name);
         }
         self.places[var as usize] = VarStorage::Memory(variable);
+    }
+
+    /// "Behavior is undefined if any invocation executes this instruction more than once or under non-uniform control flow" (SPV_EXT_mesh_shader).
+    pub(super) fn set_outputs(&mut self) {
+        let none = self.uint(0);
+        let operands = [none; 2].map(Operand::IdRef).into();
+        self.blocks.push(Instruction::new(Op::SetMeshOutputsEXT, None, None, operands));
     }
 
     /// Records the lane map while the lanes of a subgroup still execute everything together (docs/rules.md, section M).
@@ -184,7 +191,7 @@ impl<'a> Body<'_, 'a> {
         let body = &function.body;
         // A branch to the merge block of a switch leaves no loop and no other switch.
         let can_share = self.is_maximal() && !body.is_empty() && returns_outside_loops_and_switches(body);
-        if !can_share || !self.takes(Freedom::SharedReturn) {
+        if !self.emits && (!can_share || !self.takes(Freedom::SharedReturn)) {
             self.block(body);
             if self.blocks.current.is_some() {
                 match function.result {
@@ -198,6 +205,7 @@ impl<'a> Body<'_, 'a> {
             }
             return;
         }
+        // What emits workgroups stands behind a selection that all leave by its merge block, where control flow is uniform (rule R6).
         let merge = self.new_block(Role::Merge);
         self.one_case(merge);
         self.shared_return = Some(merge);
@@ -232,6 +240,10 @@ impl<'a> Body<'_, 'a> {
             self.store(pointer, value);
         }
         match value {
+            None if self.emits => {
+                let none = self.uint(0);
+                self.end(Op::EmitMeshTasksEXT, [none; 3].map(Operand::IdRef).into(), []);
+            }
             None => self.end(Op::Return, Vec::new(), []),
             Some(value) => self.end(Op::ReturnValue, vec![Operand::IdRef(value)], []),
         }
