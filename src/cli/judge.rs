@@ -28,7 +28,7 @@ use super::output::{put, say, say_stderr};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The shader: SPIR-V, SPIR-V assembly (.spvasm), a compute shader in GLSL (.comp), or AmberScript
+    /// The shader: SPIR-V, SPIR-V assembly (.spvasm), a compute, task or mesh shader in GLSL (.comp, .task, .mesh), or AmberScript
     file: PathBuf,
     /// Compare with what this module leaves for the same inputs
     #[arg(long, value_name = "FILE")]

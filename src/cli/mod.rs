@@ -59,7 +59,7 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Run one case and say what each device made of it
     Run(run::Args),
-    /// Judge any compute shader: what its buffers must hold, what is open and why, undefined behaviour
+    /// Judge any compute, task or mesh shader: what its buffers must hold, what is open and why, undefined behaviour
     Judge(judge::Args),
     /// Known bugs, or cases, on all devices: who fails, and which version of a driver fixed what
     Matrix(matrix::Args),

@@ -150,10 +150,6 @@ impl Device {
 
     /// Runs a module, and compares.
     pub fn judge(&self, ready: &Ready<'_>) -> Made {
-        let stage = ready.interface.stage;
-        if let (Device::Vulkan(_), true) = (self, stage != ExecutionModel::GLCompute) {
-            return Made::NotRun(format!("{stage:?} shaders are executed by the interpreter only"));
-        }
         let copy = self.run(ready.job(&ready.copy, true));
         let module = self.run(ready.job(&ready.portable, false));
         ready.verdict(copy, module, self.sizes())
@@ -177,6 +173,12 @@ impl<'a> Ready<'a> {
     /// # Errors
     /// Why it cannot be run on devices, in words.
     pub fn new(words: &'a [u32], inputs: &'a Inputs, interface: &'a Interface) -> Result<Ready<'a>, String> {
+        if interface.stage != ExecutionModel::GLCompute {
+            return Err(format!(
+                "only compute shaders are run on devices, and its execution model is {:?}",
+                interface.stage
+            ));
+        }
         if interface.spec_constants.iter().any(|constant| constant.width > 32) {
             return Err("specialisation constants of 64 bits are not run on devices".into());
         }
