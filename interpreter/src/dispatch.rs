@@ -8,7 +8,7 @@ pub use crate::module::Tier;
 /// What is fixed when a pipeline is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PipelineOptions {
-    /// Name of the entry point; if none, the only one that is executed: a compute, task or mesh shader.
+    /// Name of the entry point; if none, the only compute shader, or where there is none the only task or mesh shader.
     pub entry: Option<String>,
     /// Values of specialisation constants by `SpecId` (`VkSpecializationInfo`): the bits of the constant, not sign-extended. Booleans are 0 or 1.
     /// Numbers that the module does not have are ignored, as Vulkan does (VkSpecializationMapEntry).

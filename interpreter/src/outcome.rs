@@ -195,9 +195,9 @@ pub enum Rule {
     Partition,
     /// `OpControlBarrier` with workgroup scope that not all invocations of the workgroup execute together.
     BarrierInDivergence,
-    /// `OpSetMeshOutputsEXT` or `OpEmitMeshTasksEXT` that not all invocations of the workgroup execute together (SPV_EXT_mesh_shader: "Behavior is undefined if
-    /// any invocation executes this instruction … in non-uniform control flow").
-    MeshInDivergence,
+    /// `OpSetMeshOutputsEXT` or `OpEmitMeshTasksEXT` that not all invocations of the workgroup execute together, or the former once more (SPV_EXT_mesh_shader:
+    /// "Behavior is undefined if any invocation executes this instruction more than once or under non-uniform control flow").
+    OncePerWorkgroup,
     /// An invocation of a task shader came to its end in another way than `OpEmitMeshTasksEXT` (SPV_EXT_mesh_shader: "Behavior is undefined if any invocation
     /// terminates without executing this instruction").
     NothingEmitted,
@@ -233,8 +233,8 @@ impl Rule {
             Rule::ClusterSize => "the cluster size is no power of two, or exceeds the subgroup size",
             Rule::Partition => "the ballots of a partitioned operation are no partition of the tangle",
             Rule::BarrierInDivergence => "a control barrier that not all invocations of the workgroup execute together",
-            Rule::MeshInDivergence => {
-                "OpSetMeshOutputsEXT or OpEmitMeshTasksEXT that not all invocations of the workgroup execute together"
+            Rule::OncePerWorkgroup => {
+                "OpSetMeshOutputsEXT or OpEmitMeshTasksEXT that the workgroup does not execute once, all invocations together"
             }
             Rule::NothingEmitted => "an invocation of a task shader ends without OpEmitMeshTasksEXT",
             Rule::Poison => "control flow or an address depends on an undefined value",

@@ -5,7 +5,7 @@ use tangle_interpreter::{
     Buffer, Dispatch, End, Error, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule,
 };
 use tangle_program::case::{SpirvVersion, Stage};
-use tangle_runner::toolchain;
+use tangle_runner::toolchain::{self, AssemblyTarget};
 
 /// A shader that writes a word for each lane to `words`.
 fn shader(stage: Stage, body: &str) -> String {
@@ -96,9 +96,15 @@ fn what_they_compute() {
 
 #[test]
 fn what_is_undefined() {
-    let rows: [(Stage, &str, Rule, &[u32]); 5] = [
-        (Stage::Mesh, "if (lane < 4u) SetMeshOutputsEXT(3u, 1u);", Rule::MeshInDivergence, &[0, 1, 2, 3]),
-        (Stage::Task, "if (lane < 4u) EmitMeshTasksEXT(1u, 1u, 1u);", Rule::MeshInDivergence, &[0, 1, 2, 3]),
+    let rows: [(Stage, &str, Rule, &[u32]); 6] = [
+        (
+            Stage::Mesh,
+            "for (uint i = 0u; i < 2u; i++) SetMeshOutputsEXT(3u, 1u);",
+            Rule::OncePerWorkgroup,
+            &[0, 1, 2, 3, 4, 5, 6, 7],
+        ),
+        (Stage::Mesh, "if (lane < 4u) SetMeshOutputsEXT(3u, 1u);", Rule::OncePerWorkgroup, &[0, 1, 2, 3]),
+        (Stage::Task, "if (lane < 4u) EmitMeshTasksEXT(1u, 1u, 1u);", Rule::OncePerWorkgroup, &[0, 1, 2, 3]),
         (Stage::Task, "if (lane == 5u) return; EmitMeshTasksEXT(1u, 1u, 1u);", Rule::NothingEmitted, &[5]),
         (Stage::Task, "words[lane] = 0u;", Rule::NothingEmitted, &[0, 1, 2, 3, 4, 5, 6, 7]),
         (
@@ -112,5 +118,50 @@ fn what_is_undefined() {
         let outcome = run(stage, body).unwrap_or_else(|error| panic!("{error}: {body}"));
         let End::Undefined(undefined) = &outcome.end else { panic!("nothing is undefined in {body}") };
         assert_eq!((undefined.rule, &undefined.lanes[..]), (rule, lanes), "{undefined} in {body}");
+    }
+}
+
+/// Without a name the compute shader is meant, wherever it stands.
+#[test]
+fn a_compute_shader_comes_first() {
+    let (task, compute) = ("OpEntryPoint TaskEXT %task \"task\"\n", "OpEntryPoint GLCompute %compute \"compute\"\n");
+    for (entries, expected) in [
+        (format!("{task}{compute}"), Ok(ExecutionModel::GLCompute)),
+        (format!("{compute}{task}"), Ok(ExecutionModel::GLCompute)),
+        (task.to_owned(), Ok(ExecutionModel::TaskEXT)),
+        (format!("{task}{}", task.replace("\"task\"", "\"other\"")), Err("several entry points")),
+    ] {
+        let modes = ["task", "compute"].map(|name| match entries.contains(&format!("%{name} ")) {
+            true => format!("OpExecutionMode %{name} LocalSize 1 1 1\n"),
+            false => String::new(),
+        });
+        let text = format!(
+            "OpCapability Shader
+OpCapability MeshShadingEXT
+OpExtension \"SPV_EXT_mesh_shader\"
+OpMemoryModel Logical GLSL450
+{entries}{}%void = OpTypeVoid
+%function = OpTypeFunction %void
+%uint = OpTypeInt 32 0
+%one = OpConstant %uint 1
+%task = OpFunction %void None %function
+%1 = OpLabel
+OpEmitMeshTasksEXT %one %one %one
+OpFunctionEnd
+%compute = OpFunction %void None %function
+%2 = OpLabel
+OpReturn
+OpFunctionEnd
+",
+            modes.concat()
+        );
+        let target = AssemblyTarget::parse("spv1.5").expect("a target");
+        let words = toolchain::assemble(&text, target).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let module = Module::parse(&words).expect("a module");
+        let found = Pipeline::new(&module, &PipelineOptions::default()).map(|pipeline| pipeline.interface().stage);
+        match expected {
+            Ok(stage) => assert_eq!(found, Ok(stage), "{text}"),
+            Err(why) => assert!(found.is_err_and(|error| error.to_string().contains(why)), "{text}"),
+        }
     }
 }

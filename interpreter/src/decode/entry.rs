@@ -19,14 +19,16 @@ impl Decoder<'_> {
                 inst.operands
             {
                 let name = self.module.text(name);
-                let wanted = match &self.options.entry {
-                    Some(entry) => entry == name,
-                    None => has_workgroups(model),
-                };
-                if wanted {
+                if self.options.entry.as_ref().map_or(has_workgroups(model), |entry| entry == name) {
                     found.push((id, name.to_owned(), model));
                 }
             }
+        }
+        // A module of task and mesh shaders may have a compute shader, too.
+        let is_compute =
+            |(_, _, model): &(u32, String, spirv::ExecutionModel)| *model == spirv::ExecutionModel::GLCompute;
+        if self.options.entry.is_none() && found.iter().any(is_compute) {
+            found.retain(is_compute);
         }
         match (found.len(), &self.options.entry) {
             (1, _) => Ok(found.remove(0)),

@@ -539,11 +539,11 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// `OpSetMeshOutputsEXT`, `OpEmitMeshTasksEXT` (SPV_EXT_mesh_shader): what they set is not looked at, and they order nothing.
+    /// `OpSetMeshOutputsEXT`, `OpEmitMeshTasksEXT` (SPV_EXT_mesh_shader): what they set is not looked at, and behind the one that orders accesses there are none.
     pub(super) fn together(&mut self) {
         self.push_barrier(Barrier {
             workgroup: true,
-            rule: Rule::MeshInDivergence,
+            rule: Rule::OncePerWorkgroup,
             orders: Orders::default(),
             within_subgroups: Orders::default(),
             semantics: semantics_of(0, Reach::Nobody),

@@ -691,6 +691,9 @@ impl Machine<'_> {
             let slots = self.active.clone();
             return Err(self.undefined(rule, inst.place, slots, detail));
         }
+        if rule == Rule::OncePerWorkgroup && std::mem::replace(&mut self.has_outputs, true) {
+            return Err(self.undefined(rule, inst.place, self.active.clone(), "it was executed before".into()));
+        }
         let lost = !self.lost.is_empty();
         let taint = if lost { self.reasons.taint(Why::Path, inst.place) } else { 0 };
         if lost {

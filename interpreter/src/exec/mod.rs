@@ -80,6 +80,8 @@ pub(crate) struct Machine<'a> {
     scratch: Vec<(u64, u32)>,
     /// Lanes go to their case labels just now.
     dispatching: bool,
+    /// The workgroup has executed `OpSetMeshOutputsEXT`.
+    has_outputs: bool,
 }
 
 /// What all workgroups of a run share.
@@ -135,6 +137,7 @@ impl<'a> Machine<'a> {
             fault: shared.fault,
             scratch: Vec::new(),
             dispatching: false,
+            has_outputs: false,
         };
         machine.memory.only_last_atomic = shared.fault == Some(Planted::AtomicsOfOthersForgotten);
         machine.memory.private_is_shared = shared.fault == Some(Planted::PrivateIsShared);
