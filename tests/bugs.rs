@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
+use crate::common::targets::{each_target, lock};
 use crate::common::*;
 use tangle_analysis::validate::validate;
 use tangle_campaign::counterfactual::Failing;
@@ -311,7 +313,7 @@ fn pages_pass_with_the_changes_that_they_name() {
         .filter_map(|record| Some((record, case(record)?)))
         .collect();
     assert!(pages.len() > 2);
-    let mut seen = BTreeSet::new();
+    let seen = Mutex::new(BTreeSet::new());
     let look = |target: &Target| {
         let driver = target.driver_id().name;
         for (record, case) in pages.iter().filter(|(record, _)| record.is_about(&target.name, &driver)) {
@@ -322,9 +324,9 @@ fn pages_pass_with_the_changes_that_they_name() {
             let changes = failing.passes_without();
             let own: BTreeSet<Change> = record.passes_without.iter().copied().collect();
             assert!(show_one_bug(&changes, &own), "{} on {}: {changes:?}", record.id, target.name);
-            seen.insert(&record.id);
+            lock(&seen).insert(&record.id);
         }
     };
-    crate::common::targets::each_target(look);
-    note!("changes: {} of {} pages shown by devices here", seen.len(), pages.len());
+    each_target(look);
+    note!("changes: {} of {} pages shown by devices here", lock(&seen).len(), pages.len());
 }

@@ -5,9 +5,10 @@
 //! in `known/`, a shader that does not compile, commands that Vulkan refuses, and a stage in which hardly anything is right.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use crate::common::expectations::Expectations;
-use crate::common::targets::each_target;
+use crate::common::targets::{each_target, lock};
 use crate::common::*;
 use tangle_campaign::prepare::prepare;
 use tangle_campaign::target::{Conclusion, Finish, Target};
@@ -100,7 +101,7 @@ fn random_shaders_of_the_stages_on_every_vulkan_device() {
     let seeds = std::env::var("TANGLE_STAGE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
     let expectations = Expectations::read();
     let known = Known::read(&[root().join("known")]).expect("the bug book");
-    let mut wrong = Vec::new();
+    let wrong = Mutex::new(Vec::new());
     each_target(|target| {
         for stage in STAGES.into_iter().filter(|&stage| target.capabilities.offers_stage(stage)) {
             let outcome = run(target, stage, seeds, &known);
@@ -108,11 +109,11 @@ fn random_shaders_of_the_stages_on_every_vulkan_device() {
             note!("{line}, {} values checked", outcome.checked);
             outcome.wrong.iter().for_each(|line| note!("{line}"));
             if !expectations.moves(&target.name) {
-                wrong.extend(outcome.is_hardly_right().then_some(line));
-                wrong.extend(outcome.suspect);
+                lock(&wrong).extend(outcome.is_hardly_right().then_some(line).into_iter().chain(outcome.suspect));
             }
         }
     });
+    let wrong = lock(&wrong);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

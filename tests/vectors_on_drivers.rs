@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 use crate::common::expectations::{Expectations, Expected, matches};
-use crate::common::targets::each_target;
+use crate::common::targets::{each_target, lock};
 use crate::common::*;
 use tangle_analysis::validate::validate;
 use tangle_campaign::prepare::prepare;
@@ -156,7 +157,7 @@ fn run_entries(target: &Target, entries: impl IntoIterator<Item = Entry>, expect
 #[test]
 fn the_corpus_on_every_vulkan_device() {
     let expectations = Expectations::read();
-    let mut wrong = Vec::new();
+    let wrong = Mutex::new(Vec::new());
     each_target(|target| {
         let Outcome { wrong: found, line, .. } = run_corpus(target, &expectations);
         note!("{line}");
@@ -164,9 +165,10 @@ fn the_corpus_on_every_vulkan_device() {
             let first_lines = found.iter().filter_map(|wrong| wrong.lines().next());
             first_lines.for_each(|line| note!("not held against it: {line}"));
         } else {
-            wrong.extend(found);
+            lock(&wrong).extend(found);
         }
     });
+    let wrong = lock(&wrong);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -1,6 +1,8 @@
 //! The devices that run what they compile.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tangle_campaign::target::Target;
@@ -9,8 +11,11 @@ use tangle_runner::{DeviceOptions, DriverMode, Inventory, ProbeOptions, drivers}
 use super::TANGLE;
 use crate::note;
 
-/// Opens the Vulkan devices of this machine that execute, one after the other, and says so if there are none.
-pub fn each_target(mut visit: impl FnMut(&Target)) {
+/// Devices that are visited side by side: a test alone would leave a processor idle.
+const TOGETHER: usize = 2;
+
+/// Opens the devices of this machine that execute, two at a time, and says so if there are none.
+pub fn each_target(visit: impl Fn(&Target) + Sync) {
     // A test program cannot be its own worker.
     let worker = Some(PathBuf::from(TANGLE));
     let drivers = drivers(None).unwrap_or_else(|error| panic!("{error}"));
@@ -22,12 +27,28 @@ pub fn each_target(mut visit: impl FnMut(&Target)) {
     if devices.is_empty() {
         note!("THERE IS NO VULKAN DRIVER: nothing runs but the reference device (./x setup gets drivers)");
     }
-    for (driver, info) in &devices {
-        let options = DeviceOptions {
-            worker_exe: worker.clone(),
-            timeout: Some(Duration::from_secs(60)),
-            ..DeviceOptions::default()
-        };
-        visit(&Target::driver(driver, info.index, &options).unwrap_or_else(|error| panic!("{error:#}")));
-    }
+    let next = AtomicUsize::new(0);
+    let visit_some = || {
+        while let Some((driver, info)) = devices.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let options = DeviceOptions {
+                worker_exe: worker.clone(),
+                timeout: Some(Duration::from_secs(60)),
+                ..DeviceOptions::default()
+            };
+            visit(&Target::driver(driver, info.index, &options).unwrap_or_else(|error| panic!("{error:#}")));
+        }
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..TOGETHER).map(|_| scope.spawn(visit_some)).collect();
+        for thread in running {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+}
+
+/// What all visits share. One that panics fails the test by itself.
+pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
