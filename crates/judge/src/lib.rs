@@ -1,6 +1,6 @@
 //! Judges a shader that tangle did not make: what its buffers must hold, what is open and why, and where its behaviour is undefined.
 //!
-//! In: a file (SPIR-V, its assembly, a compute shader in GLSL, or AmberScript) and what it is to be run with. Out: the interpreter's
+//! In: a file (SPIR-V, its assembly, a compute, task or mesh shader in GLSL, or AmberScript) and what it is to be run with. Out: the interpreter's
 //! outcome, for people and as JSON. Nothing here says what an instruction means: that is `tangle-interpreter`'s.
 //!
 //! ```text
