@@ -2,6 +2,7 @@
 //! gets is changed.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use crate::common::*;
@@ -68,19 +69,22 @@ const WGSL: [(&str, &str); 5] = [
     ("@binding(3)", "@binding(2)"),
 ];
 
-/// The first device that takes the source, and has subgroups.
-fn device(wanted: Dialect) -> Option<(DriverConfig, u32)> {
+/// The first device with subgroups from KHR_shader_subgroup, the first with those of ARB_shader_ballot, and the first of WebGPU.
+static DEVICES: LazyLock<Vec<(DriverConfig, u32, Dialect)>> = LazyLock::new(|| {
     let all: Vec<DriverConfig> = drivers(None).unwrap_or_else(|error| panic!("{error}"));
     let own: Vec<DriverConfig> = all.into_iter().filter(|driver| driver.api != Api::Vulkan).collect();
     let probe = ProbeOptions { worker_exe: Some(PathBuf::from(TANGLE)), ..ProbeOptions::default() };
     let inventory = Inventory::probe(&own, &probe);
-    let mut devices = inventory.devices().filter(|(_, info)| info.mode == DriverMode::Execute);
-    let found = devices.find(|(_, info)| {
-        let has_subgroups = info.opengl.as_ref().is_none_or(|gl| gl.subgroups != Subgroups::None);
-        has_subgroups && dialect(info) == wanted
-    });
-    found.map(|(driver, info)| (driver.clone(), info.index))
-}
+    let first = |wanted| {
+        let mut devices = inventory.devices().filter(|(_, info)| info.mode == DriverMode::Execute);
+        let found = devices.find(|(_, info)| {
+            let has_subgroups = info.opengl.as_ref().is_none_or(|gl| gl.subgroups != Subgroups::None);
+            has_subgroups && dialect(info) == wanted
+        });
+        found.map(|(driver, info)| (driver.clone(), info.index, wanted))
+    };
+    [Dialect::OpenGl, Dialect::OpenGlArb, Dialect::Wgsl].into_iter().filter_map(first).collect()
+});
 
 fn open(driver: &DriverConfig, index: u32) -> Target {
     // A test program cannot be its own worker. A hang is confirmed with ten times the time.
@@ -131,7 +135,7 @@ fn passing(target: &Target) -> Vec<Prepared> {
 
 fn planted_faults_are_found(dialect: Dialect) {
     tangle_runner::toolchain::compile_by(TANGLE.into());
-    let Some((driver, index)) = device(dialect) else {
+    let Some((driver, index, _)) = DEVICES.iter().find(|(.., taken)| *taken == dialect) else {
         note!("NO DEVICE COMPILES {dialect:?} ITSELF: nothing is tested (./x setup gets some)");
         return;
     };
@@ -139,7 +143,7 @@ fn planted_faults_are_found(dialect: Dialect) {
         Dialect::Wgsl => prepared.shader.clone(),
         _ => print_in(&prepared.case, dialect).text,
     };
-    let passing = passing(&open(&driver, index));
+    let passing = passing(&open(driver, *index));
     let mut programs: Vec<(String, Prepared)> =
         passing.into_iter().map(|prepared| (source(&prepared), prepared)).collect();
     // What is short is compiled soon.
@@ -154,7 +158,7 @@ fn planted_faults_are_found(dialect: Dialect) {
         }
         let mut faulty = driver.clone();
         faulty.env.insert(REWRITE_VARIABLE.into(), format!("{from}=>{to}"));
-        let target = open(&faulty, index);
+        let target = open(&faulty, *index);
         planted += 1;
         if !programs.iter().any(|prepared| target.run(prepared).signature(&prepared.case).is_some()) {
             missed.push(*from);

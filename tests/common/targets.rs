@@ -38,12 +38,10 @@ pub fn each_target(visit: impl Fn(&Target) + Sync) {
             visit(&Target::driver(driver, info.index, &options).unwrap_or_else(|error| panic!("{error:#}")));
         }
     };
+    // It panics if one of them does.
     std::thread::scope(|scope| {
-        let running: Vec<_> = (0..TOGETHER).map(|_| scope.spawn(visit_some)).collect();
-        for thread in running {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
+        for _ in 0..TOGETHER {
+            scope.spawn(visit_some);
         }
     });
 }

@@ -66,6 +66,9 @@ pub fn dialect(info: &DeviceInfo) -> Dialect {
     }
 }
 
+/// What is missing where [`Capabilities::payloads`] is false.
+pub(crate) const PAYLOADS: &str = "payloads of task shaders";
+
 impl Capabilities {
     /// What is left of it for modules of a compiler.
     pub fn through(&self, compiler: &Compiler) -> Capabilities {
@@ -209,7 +212,7 @@ impl Capabilities {
         }
         let least = if stage == Stage::Fragment { needs.min_subgroup_size.max(4) } else { needs.min_subgroup_size };
         if !self.payloads && case.entry_point.payload_copies() > 0 {
-            missing.push("payloads of task shaders".into());
+            missing.push(PAYLOADS.into());
         }
         self.missing_sizes(case, least, &mut missing);
         self.missing_limits(case, &mut missing);

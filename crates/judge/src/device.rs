@@ -634,6 +634,21 @@ mod tests {
         assert_eq!((compared.words, compared.different), (64, 8));
     }
 
+    #[test]
+    fn devices_get_no_mesh_shaders() {
+        let glsl = "#version 450
+            #extension GL_EXT_mesh_shader : require
+            layout(triangles, max_vertices = 3, max_primitives = 1) out;
+            void main() { SetMeshOutputsEXT(0u, 0u); }";
+        let words = toolchain::compile_with_lines(glsl, Stage::Mesh, SpirvVersion::V1_5).unwrap();
+        let inputs = Inputs::default();
+        let judged = judge(&words, &inputs).unwrap();
+        assert_eq!(judged.outcome.end, End::Completed);
+        let refused = Ready::new(&words, &inputs, &judged.interface).err();
+        let expected = "only compute shaders are run on devices, and its execution model is MeshEXT";
+        assert_eq!(refused.as_deref(), Some(expected));
+    }
+
     /// The copy on one device, the module on another one, and what that is of a device with subgroups of 4 to 32.
     #[test]
     fn what_the_copy_has_to_do_with_it_is_said() {

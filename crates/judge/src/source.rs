@@ -30,7 +30,7 @@ pub enum SourceError {
     #[error(transparent)]
     Read(#[from] ContentsError),
     /// It is none of the formats.
-    #[error("{} is no SPIR-V module, SPIR-V assembly (.spvasm), compute shader in GLSL (.comp) or AmberScript (.amber)", .0.display())]
+    #[error("{} is no SPIR-V module, SPIR-V assembly (.spvasm), compute, task or mesh shader in GLSL (.comp, .task, .mesh) or AmberScript (.amber)", .0.display())]
     Format(PathBuf),
     /// The script cannot be run.
     #[error("{}, {error}", path.display())]
@@ -63,8 +63,6 @@ impl Source {
         }
         let text = String::from_utf8(bytes).map_err(|_| SourceError::Format(path.to_owned()))?;
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        let glsl_target = target.unwrap_or("spv1.5");
-        let shader = |language, target: &str| Shader { language, target: target.into(), source: text.clone(), line: 1 };
         match extension {
             _ if text.starts_with("#!amber") => {
                 let script = Script::parse(&text, path.parent().unwrap_or(Path::new(".")))
@@ -72,11 +70,13 @@ impl Source {
                 Ok(Source::Script(Box::new(script)))
             }
             "spvasm" | "asm" => Ok(Source::Module(assembly(&name, &text, target)?)),
-            "glsl" => Ok(Source::Module(module(&name, &shader(Language::Glsl(Stage::Compute), glsl_target))?)),
-            _ => match Stage::ALL.into_iter().find(|stage| stage.glsl_extension() == extension) {
-                Some(stage) => Ok(Source::Module(module(&name, &shader(Language::Glsl(stage), glsl_target))?)),
-                None => Err(SourceError::Format(path.to_owned())),
-            },
+            _ => {
+                let is_it = |stage: &Stage| stage.glsl_extension() == extension;
+                let stage = if extension == "glsl" { Some(Stage::Compute) } else { Stage::ALL.into_iter().find(is_it) };
+                let language = Language::Glsl(stage.ok_or_else(|| SourceError::Format(path.to_owned()))?);
+                let target = target.unwrap_or("spv1.5").into();
+                Ok(Source::Module(module(&name, &Shader { language, target, source: text, line: 1 })?))
+            }
         }
     }
 }

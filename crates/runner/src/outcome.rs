@@ -358,9 +358,7 @@ impl Stage {
             Stage::Check | Stage::Module | Stage::Pipeline | Stage::Cleanup => None,
         }
     }
-}
 
-impl Stage {
     /// What the worker does, for people, whatever the launch: `creating the pipeline`.
     pub const fn doing(self) -> &'static str {
         match self {

@@ -25,8 +25,7 @@ impl Decoder<'_> {
             }
         }
         // A module of task and mesh shaders may have a compute shader, too.
-        let is_compute =
-            |(_, _, model): &(u32, String, spirv::ExecutionModel)| *model == spirv::ExecutionModel::GLCompute;
+        let is_compute = |found: &(u32, String, _)| found.2 == spirv::ExecutionModel::GLCompute;
         if self.options.entry.is_none() && found.iter().any(is_compute) {
             found.retain(is_compute);
         }

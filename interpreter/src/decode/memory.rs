@@ -294,11 +294,8 @@ impl Decoder<'_> {
             return Sharing { non_private, reach: reach.unwrap_or_default() };
         }
         // Shared variables have no qualifier for it: barriers alone order them.
-        let classes = [StorageClass::Workgroup, StorageClass::TaskPayloadWorkgroupEXT];
-        let is_workgroup = matches!(
-            self.types.get(pointer.ty),
-            Type::Pointer(class, _) if classes.iter().any(|&of| *class == of as u32)
-        );
+        let classes = [StorageClass::Workgroup, StorageClass::TaskPayloadWorkgroupEXT].map(|class| class as u32);
+        let is_workgroup = matches!(self.types.get(pointer.ty), Type::Pointer(class, _) if classes.contains(class));
         if pointer.coherent || is_workgroup || self.is_coherent(pointer.pointee) {
             Sharing::WITH_EVERYBODY
         } else {

@@ -320,7 +320,7 @@ const MAX_FRAGMENTS: u64 = 1 << 13;
 
 /// The SPIR-V printer knows shaders of workgroups, and no payloads.
 fn variant(case: &Case) -> Checked {
-    let EntryPoint { stage, .. } = case.entry_point;
+    let stage = case.entry_point.stage;
     if !case.variant.fits(&case.entry_point) {
         return invalid(match stage.has_workgroups() {
             true => "a printed module has no payload".into(),

@@ -22,7 +22,7 @@ use tangle_program::variant::Printing;
 use tangle_runner::{BufferKind, Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
 
 use super::traits::{BuiltIn, Description, Economy, Executor, Task, Worker, subgroup_size};
-use crate::capabilities::Capabilities;
+use crate::capabilities::{Capabilities, PAYLOADS};
 use crate::prepare::{Prepared, job_with, launch_output};
 
 /// `interpreter`, `interpreter:<fault>`, each with `@SIZE` at the end for a subgroup size other than 8.
@@ -201,7 +201,7 @@ pub(crate) fn execute(prepared: &Prepared, lane_map: &spirv::LaneMap) -> Result<
     let case = &prepared.case;
     if case.entry_point.payload_copies() > 0 {
         // Two shaders show what is in it, of which this is one.
-        return Err(Stopped::Unsupported("payloads of task shaders".into()));
+        return Err(Stopped::Unsupported(PAYLOADS.into()));
     }
     let job = job_with(prepared, Dialect::Vulkan, [case], 0);
     let interpreter = Interpreter { subgroup_size: lane_map.subgroup_size, fault: None };
@@ -284,6 +284,20 @@ impl Executor for InterpreterDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tangle_generator::{Config, from_seed};
+    use tangle_program::case::{Stage, Tier};
+
+    /// A payload shows in two shaders, of which one is executed; without one a task shader is run.
+    #[test]
+    fn payloads_are_missing() {
+        let capabilities = Capabilities::in_workgroups(8);
+        let config = |payloads| Config { payloads, ..capabilities.config(Stage::Task, Tier::Maximal) };
+        assert!(!capabilities.config(Stage::Task, Tier::Maximal).payloads);
+        let case = |payloads| (0..20).map(move |seed| from_seed(seed, &config(payloads)));
+        let with = case(true).find(|case| case.entry_point.payload_copies() > 0).expect("one of two has one");
+        assert!(capabilities.missing(&with).contains(&PAYLOADS.to_owned()));
+        assert!(case(false).all(|case| !capabilities.missing(&case).contains(&PAYLOADS.to_owned())));
+    }
 
     /// What the operations of a case leave undefined is the case's; what nothing was written to is the compiler's.
     #[test]
