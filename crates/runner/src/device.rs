@@ -10,7 +10,7 @@ use crate::check::Expected;
 use crate::config::DriverConfig;
 use crate::error::{DeviceError, StartProblem};
 use crate::info::DeviceInfo;
-use crate::job::Job;
+use crate::job::{Job, Pipeline};
 use crate::outcome::{Outcome, Stage, Terms};
 use crate::process::Frame;
 use crate::protocol::{self, ToWorker};
@@ -152,8 +152,9 @@ impl Device {
     fn queue(&self, job: Job, terms: Terms, completions: &Sender<Completion>) {
         let id = job.id;
         let expected = Expected::of(&job, self.info.mode);
+        let draws = job.pipeline != Pipeline::Compute;
         let frame = protocol::encode(&ToWorker::Job(job)).map(Frame::from);
-        let queued = Queued { id, frame, expected, terms, completions: completions.clone() };
+        let queued = Queued { id, frame, expected, draws, terms, completions: completions.clone() };
         // The supervisor ends only when this device is dropped.
         let _ = self.commands.as_ref().map(|commands| commands.send(queued));
     }

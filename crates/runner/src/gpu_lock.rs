@@ -6,34 +6,51 @@
 //! The lock is one of the system on a file (flock(2)), which a process that dies leaves free. It is the same for all processes of a user on a machine.
 //!
 //! A process that waits in the kernel part of its driver for a draw that never ends cannot be killed, and keeps the lock: [`killed_holder`].
+//!
+//! When the driver ends what a process had running on the GPU, whose work hangs there, it may spoil the contexts of all others: with the same driver each of their draws then runs
+//! into the same time-out, and what ends that one spoils them again. So the file counts such ends ([`count_reset`]), and who opened the device before the last one does
+//! not launch any more ([`Outdated`]): its process makes room for one that opens the device anew.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::info::{DeviceInfo, DeviceType};
 
 /// The lock of one GPU.
-pub(crate) struct GpuLock(Option<File>);
+pub(crate) struct GpuLock {
+    file: Option<File>,
+    /// How many resets there had been when it was made.
+    resets: u64,
+}
 
 /// The right to launch, for as long as it lives.
+#[derive(Debug)]
 pub(crate) struct Held<'a>(Option<&'a File>);
 
+/// The GPU was reset since the lock was made: what was opened then must not launch.
+#[derive(Debug)]
+pub(crate) struct Outdated;
+
 impl GpuLock {
-    /// The lock of this device. There is none of one that runs on the processors, or where no file can be made.
+    /// The lock of this device; to be made before the device is opened. There is none of one that runs on the processors, or where no file can be made.
     pub(crate) fn of(info: &DeviceInfo) -> GpuLock {
-        GpuLock(path(info).and_then(|path| Self::open(&path)))
+        GpuLock::at(path(info).as_deref())
     }
 
-    fn open(path: &Path) -> Option<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        options.open(path).ok()
+    fn at(path: Option<&Path>) -> GpuLock {
+        let file = path.and_then(open);
+        let resets = file.as_ref().map_or(0, resets_in);
+        GpuLock { file, resets }
     }
 
     /// Waits for the right to launch: alone, or beside others that are not alone. Calls `must_wait` first if it has to be waited for.
-    pub(crate) fn hold(&self, alone: bool, must_wait: impl FnOnce()) -> Held<'_> {
-        let Some(file) = &self.0 else { return Held(None) };
+    ///
+    /// # Errors
+    /// If the GPU was reset since the lock was made.
+    pub(crate) fn hold(&self, alone: bool, must_wait: impl FnOnce()) -> Result<Held<'_>, Outdated> {
+        let Some(file) = &self.file else { return Ok(Held(None)) };
         let tried = if alone { file.try_lock() } else { file.try_lock_shared() };
         let held = match tried {
             Err(TryLockError::WouldBlock) => {
@@ -44,7 +61,78 @@ impl GpuLock {
             Ok(()) => Ok(()),
         };
         // On a file system without locks there is nothing to take turns by.
-        Held(held.ok().map(|()| file))
+        let held = Held(held.ok().map(|()| file));
+        if resets_in(file) == self.resets { Ok(held) } else { Err(Outdated) }
+    }
+
+    /// As [`count_reset`], by who holds it.
+    pub(crate) fn count_reset(&self) {
+        if let Some(file) = &self.file {
+            count_reset_in(file);
+        }
+    }
+}
+
+fn open(path: &Path) -> Option<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    options.open(path).ok()
+}
+
+/// Bytes of the number in the file, the lowest first; there is none before the first reset.
+type Number = [u8; 8];
+
+fn resets_in(file: &File) -> u64 {
+    let mut bytes = Number::default();
+    file.read_exact_at(&mut bytes, 0).map_or(0, |()| u64::from_le_bytes(bytes))
+}
+
+fn count_reset_in(file: &File) {
+    // Two at once count one, which is as good. Where nothing can be written there is nothing to be done.
+    let _ = file.write_all_at(&(resets_in(file) + 1).to_le_bytes(), 0);
+}
+
+/// How often work on the GPU of this lock had to be ended.
+pub(crate) fn resets(path: &Path) -> u64 {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    file.as_ref().map_or(0, resets_in)
+}
+
+/// The right to have a process that uses a GPU, for as long as it lives. After a reset nobody gets it before all who had it are gone.
+pub(crate) struct Presence(#[expect(dead_code, reason = "its lock is what counts")] Option<File>);
+
+/// How long processes that were there are waited for: the kernel may take seconds to end what they had on the GPU, or be stuck.
+pub(crate) const LEAVING: Duration = Duration::from_secs(8);
+/// The time between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Presence {
+    /// Waits until nobody is there who was before the last reset, by pauses after each of which it may be called off. The lock is that of the GPU; the file
+    /// beside it says which resets are over.
+    pub(crate) fn wait_for(lock: &Path, goes_on_after: impl Fn(Duration) -> bool) -> Presence {
+        let Some(file) = open(&lock.with_extension("present")) else { return Presence(None) };
+        let resets = resets(lock);
+        let begin = Instant::now();
+        while resets_in(&file) != resets && begin.elapsed() < LEAVING {
+            if file.try_lock().is_ok() {
+                let _ = file.write_all_at(&resets.to_le_bytes(), 0);
+                let _ = file.unlock();
+                break;
+            }
+            if !goes_on_after(LOOK) {
+                break;
+            }
+        }
+        // Nobody has it alone for longer than it takes to write the number.
+        let _ = file.lock_shared();
+        Presence(Some(file))
+    }
+}
+
+/// Counts that work on the GPU of this lock has to be ended. To be called before the process is killed that has it, while nobody else can launch.
+pub(crate) fn count_reset(path: &Path) {
+    if let Some(file) = open(path) {
+        count_reset_in(&file);
     }
 }
 
@@ -98,12 +186,12 @@ mod tests {
     #[test]
     fn draws_are_alone_and_compute_shaders_share() {
         let folder = tempfile::tempdir().unwrap();
-        let lock = || GpuLock(GpuLock::open(&folder.path().join("gpu.lock")));
+        let lock = || GpuLock::at(Some(&folder.path().join("gpu.lock")));
         for (first_alone, second_alone, waits) in
             [(false, false, false), (false, true, true), (true, false, true), (true, true, true)]
         {
             let (first, second) = (lock(), lock());
-            let held = first.hold(first_alone, || unreachable!("nobody has it"));
+            let held = first.hold(first_alone, || unreachable!("nobody has it")).unwrap();
             let waited = Cell::new(false);
             std::thread::scope(|scope| {
                 // It is released once somebody waits, or nobody did.
@@ -121,6 +209,56 @@ mod tests {
             });
             assert_eq!(waited.get(), waits, "{first_alone} {second_alone}");
         }
+    }
+
+    #[test]
+    fn what_was_opened_before_a_reset_does_not_launch() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gpu.lock");
+        let lock = || GpuLock::at(Some(&path));
+        let launches = |lock: &GpuLock| lock.hold(true, || unreachable!("nobody has it")).is_ok();
+        let (first, second) = (lock(), lock());
+        assert!(launches(&first) && launches(&second));
+        count_reset(&path);
+        assert_eq!(resets(&path), 1);
+        // It gives the lock back.
+        assert!(!launches(&first) && !launches(&second));
+        let third = lock();
+        assert!(launches(&third));
+        third.count_reset();
+        assert!(!launches(&third) && launches(&lock()));
+        assert_eq!(resets(&path), 2);
+    }
+
+    #[test]
+    fn nobody_comes_back_before_all_are_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join("gpu.lock");
+        let looks = Cell::new(0);
+        let come = |leaves: &mut dyn FnMut()| {
+            looks.set(0);
+            let leaves = std::cell::RefCell::new(leaves);
+            Presence::wait_for(&lock, |_| {
+                looks.set(looks.get() + 1);
+                if looks.get() == 3 {
+                    (leaves.borrow_mut())();
+                }
+                looks.get() < 10
+            })
+        };
+        let first = come(&mut || ());
+        let mut second = Some(come(&mut || ()));
+        assert_eq!(looks.get(), 0, "nothing was reset");
+        count_reset(&lock);
+        drop(first);
+        let third = come(&mut || second = None);
+        assert_eq!(looks.get(), 3, "the second was still there");
+        let _fourth = come(&mut || ());
+        assert_eq!(looks.get(), 0, "this reset is over");
+        count_reset(&lock);
+        let _fifth = come(&mut || ());
+        assert_eq!(looks.get(), 10, "called off: two are still there");
+        drop(third);
     }
 
     #[test]
@@ -151,7 +289,7 @@ mod tests {
     fn a_link_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(folder.path().join("elsewhere"), folder.path().join("gpu.lock")).unwrap();
-        assert!(GpuLock::open(&folder.path().join("gpu.lock")).is_none());
+        assert!(open(&folder.path().join("gpu.lock")).is_none());
         assert!(!folder.path().join("elsewhere").exists());
     }
 }

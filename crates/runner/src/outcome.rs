@@ -347,6 +347,11 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// True while the device has the job, or is being given it.
+    pub(crate) const fn is_executing(self) -> bool {
+        matches!(self, Stage::Submit { .. } | Stage::Wait { .. })
+    }
+
     /// The launch that it belongs to; `None` if to all of them.
     pub const fn launch(self) -> Option<u32> {
         match self {

@@ -276,10 +276,15 @@ impl WorkerProcess {
 
     /// Kills the worker with whatever it started, and takes the end of its standard error.
     pub(crate) fn kill(&mut self) -> (WorkerEnd, Lines) {
+        self.kill_within(GOING)
+    }
+
+    /// The same, with so much time for the kernel to take apart what it had on a device.
+    pub(crate) fn kill_within(&mut self, patience: Duration) -> (WorkerEnd, Lines) {
         self.frames = None;
         self.signal_group();
         // A process inside a hung kernel driver cannot be reaped; it must not take the campaign with it.
-        let end = self.wait_until(Instant::now() + GOING).map_or(WorkerEnd::Signal(libc::SIGKILL), end_of);
+        let end = self.wait_until(Instant::now() + patience).map_or(WorkerEnd::Signal(libc::SIGKILL), end_of);
         (end, self.stderr())
     }
 

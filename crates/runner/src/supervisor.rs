@@ -23,7 +23,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, at, never, select};
 use crate::check::Expected;
 use crate::config::DriverConfig;
 use crate::error::StartProblem;
-use crate::gpu_lock;
+use crate::gpu_lock::{self, LEAVING, Presence};
 use crate::info::DeviceInfo;
 use crate::meter::{Meter, TICK, Usage};
 use crate::outcome::{Outcome, Stage, Stall, Terms, WorkerEnd};
@@ -31,7 +31,7 @@ use crate::process::{Event, Frame, Wait, WorkerProcess};
 use crate::protocol::FromWorker;
 use crate::scheduler::{Lease, Request, Share};
 use crate::shared::{CONFIRMATION, Completion, DeviceOptions, Shared};
-use crate::worker::RELAY_REPORTS;
+use crate::worker::{OUTDATED, RELAY_REPORTS};
 use tangle_files::text::{Line, Lines};
 
 /// First pause after a worker that did not start; doubles with each one more.
@@ -78,6 +78,8 @@ pub(crate) struct Queued {
     pub(crate) frame: Option<Frame>,
     /// What is expected back.
     pub(crate) expected: Expected,
+    /// True if the job has a GPU to itself while it is executed ([`gpu_lock`]).
+    pub(crate) draws: bool,
     pub(crate) terms: Terms,
     pub(crate) completions: Sender<Completion>,
 }
@@ -133,6 +135,10 @@ pub(crate) struct Supervisor {
     given_up: Option<String>,
     /// The file that is locked by who uses the device, if it is a GPU of this machine.
     lock: Option<PathBuf>,
+    /// How often that GPU had been reset when the worker opened it.
+    resets: u64,
+    /// The right to have a worker there.
+    presence: Option<Presence>,
     /// The process that holds the lock although it was killed, and since when.
     killed_holder: Option<(u32, Instant)>,
 }
@@ -178,6 +184,8 @@ impl Supervisor {
             failures: 0,
             given_up: None,
             lock: None,
+            resets: 0,
+            presence: None,
             killed_holder: None,
         }
     }
@@ -312,6 +320,10 @@ impl Supervisor {
             Some(watch) if watch.stage.is_some() => watch.stage = Some(stage),
             _ => self.watch = Some(Watch::new(Some(stage), self.meter())),
         }
+        let front = self.queue.front().filter(|front| front.draws && front.terms.suspicion().is_none());
+        if let (Some(watch), Some(_), Some(_)) = (&mut self.watch, front, &self.lock) {
+            watch.meter.set_alone(stage.is_executing());
+        }
     }
 
     /// For what the front of the queue may use up.
@@ -359,7 +371,11 @@ impl Supervisor {
     /// Ends the worker. What it had been sent is sent again to the next one.
     fn drop_worker(&mut self) -> Lines {
         (self.sent, self.watch) = (0, None);
-        self.worker.take().map(|mut worker| worker.kill().1).unwrap_or_default()
+        let is_on_gpu = self.lock.is_some();
+        let kill = |mut worker: WorkerProcess| if is_on_gpu { worker.kill_within(LEAVING) } else { worker.kill() };
+        let stderr = self.worker.take().map(|worker| kill(worker).1).unwrap_or_default();
+        self.presence = None;
+        stderr
     }
 
     /// The worker is gone, or has to go because it broke the protocol.
@@ -380,9 +396,23 @@ impl Supervisor {
                 (end, stderr)
             }
         };
+        let says_outdated = matches!(end, WorkerEnd::Exit(OUTDATED));
+        if says_outdated && self.resets_now() != self.resets {
+            // The next one opens the device anew, and gets the same job.
+            (self.sent, self.watch) = (0, None);
+            self.presence = None;
+            return;
+        }
         match watch.and_then(|watch| Some((watch.stage?, watch.meter.spent()))) {
+            // Of a GPU of another machine only its own word is known: so many in a row are believed as may fail to start.
+            Some(_) if says_outdated && self.driver.is_remote() => {
+                self.count_failure(&StartProblem::Died { end: end.to_string().into(), stderr });
+            }
             Some((stage, spent)) => {
                 self.failures = 0;
+                if stage.is_executing() {
+                    self.count_reset();
+                }
                 let outcome = match end {
                     WorkerEnd::OutOfMemory(shortage) => Outcome::OutOfMemory { shortage, stage, stderr },
                     end => Outcome::Crashed { end, stage, stderr },
@@ -396,7 +426,12 @@ impl Supervisor {
 
     /// Sees what the worker has used up.
     fn look(&mut self) {
+        let was_reset = self.lock.as_deref().is_some_and(|lock| gpu_lock::resets(lock) != self.resets);
         let (Some(watch), Some(worker)) = (&mut self.watch, &self.worker) else { return };
+        if was_reset && !watch.stage.is_some_and(Stage::is_executing) {
+            self.drop_worker();
+            return;
+        }
         let every = if self.driver.is_remote() { RELAY_REPORTS } else { TICK };
         watch.next_look = Instant::now() + every;
         let waits_for_others = matches!(watch.stage, Some(Stage::Lock { .. }));
@@ -432,8 +467,26 @@ impl Supervisor {
         ));
     }
 
+    fn wait_for_presence(&self) -> Option<Presence> {
+        let goes_on_after = |pause| self.start.cancelled.recv_timeout(pause) == Err(RecvTimeoutError::Timeout);
+        self.lock.as_deref().map(|lock| Presence::wait_for(lock, goes_on_after))
+    }
+
+    fn resets_now(&self) -> u64 {
+        self.lock.as_deref().map_or(0, gpu_lock::resets)
+    }
+
+    fn count_reset(&self) {
+        if let Some(path) = &self.lock {
+            gpu_lock::count_reset(path);
+        }
+    }
+
     fn expire(&mut self, how: Stall, after: Duration) {
         let stage = self.watch.as_ref().and_then(|watch| watch.stage);
+        if stage.is_some_and(Stage::is_executing) {
+            self.count_reset();
+        }
         let stderr = self.drop_worker();
         match stage {
             Some(stage) => {
@@ -471,17 +524,22 @@ impl Supervisor {
     }
 
     fn start_worker(&mut self) -> Result<DeviceInfo, StartProblem> {
+        self.presence = None;
+        self.presence = self.wait_for_presence();
         let mut worker = WorkerProcess::spawn_logged(&self.driver, self.worker_exe.as_deref(), self.stderr.as_deref())?;
         let mut devices = worker.greet(&self.driver, &self.start)?;
         let index = self.index as usize;
         if index >= devices.len() {
             return Err(StartProblem::NoSuchIndex(self.index));
         }
+        let info = devices.swap_remove(index);
+        self.lock = gpu_lock::path(&info).filter(|_| !self.driver.is_remote());
+        // The first worker says which GPU it is.
+        self.presence = self.presence.take().or_else(|| self.wait_for_presence());
+        self.resets = self.resets_now();
         worker.open(self.index, &self.start)?;
         self.last_message = Instant::now();
         self.worker = Some(worker);
-        let info = devices.swap_remove(index);
-        self.lock = gpu_lock::path(&info).filter(|_| !self.driver.is_remote());
         Ok(info)
     }
 

@@ -110,6 +110,31 @@ fn a_gpu_that_a_killed_process_keeps_is_given_up() {
 }
 
 #[test]
+fn after_a_hang_on_a_gpu_every_worker_opens_it_anew() {
+    let driver = |fault| {
+        let mut driver = DriverConfig { name: "reset".into(), ..null_driver(fault) };
+        driver.env.insert("TANGLE_WORKER_NULL".into(), "takes-turns".into());
+        driver
+    };
+    let options = DeviceOptions { timeout: Some(Duration::from_millis(200)), ..options() };
+    let open = |fault| Device::open(&driver(fault), 0, &options).unwrap();
+    let (hangs, beside) = (open("stall@2"), open(""));
+    assert_eq!(words(hangs.run(marked_job(1)), 0), [1]);
+    assert_eq!(words(beside.run(marked_job(1)), 0), [1]);
+    hangs.submit(marked_job(2));
+    // It waits for the GPU until the other is ended.
+    beside.submit(marked_job(2));
+    let outcome = |device: &Device| device.results().recv().unwrap().outcome;
+    assert!(matches!(outcome(&hangs), Outcome::TimedOut { stage: Stage::Wait { launch: 0 }, .. }));
+    assert_eq!(words(outcome(&beside), 0), [2]);
+    for device in [&hangs, &beside] {
+        assert_eq!(words(device.run(marked_job(3)), 0), [3]);
+        assert_eq!(device.stats().restarts, 1, "once, whoever was to blame");
+    }
+    assert_eq!((beside.stats().crashes, beside.stats().time_outs), (0, 0));
+}
+
+#[test]
 fn an_endless_computation_times_out_by_its_processor_time() {
     let timeout = Duration::from_millis(1000);
     let (outcome, _) = fault_in_third("spin@3", &DeviceOptions { timeout: Some(timeout), ..options() });

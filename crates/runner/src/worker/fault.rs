@@ -17,6 +17,7 @@ use crate::protocol::{self, FromWorker};
 /// | `silent` | never says its first word |
 /// | `crash@N` | segmentation fault in the pipeline stage of job N |
 /// | `hang@N` | hangs in the pipeline stage of job N, computing nothing |
+/// | `stall@N` | hangs in job N while the device executes it |
 /// | `spin@N` | computes for ever in the pipeline stage of job N |
 /// | `slow@N` | computes for 3 seconds of processor time in the pipeline stage of job N |
 /// | `lock@N` | waits for 2 seconds in job N, as for a GPU that another worker uses |
@@ -43,6 +44,7 @@ pub const STATE_VARIABLE: &str = "TANGLE_WORKER_FAULT_STATE";
 enum Kind {
     Crash,
     Hang,
+    Stall,
     Spin,
     Slow,
     Lock,
@@ -86,6 +88,7 @@ impl Faults {
                     let kind = match kind {
                         "crash" => Kind::Crash,
                         "hang" => Kind::Hang,
+                        "stall" => Kind::Stall,
                         "spin" => Kind::Spin,
                         "slow" => Kind::Slow,
                         "lock" => Kind::Lock,
@@ -136,10 +139,11 @@ impl Faults {
 
     /// In a job, when a stage begins.
     pub(super) fn at_stage(&self, job: u64, stage: Stage, output: &mut File) {
-        if stage != Stage::Pipeline {
-            return;
-        }
-        for fault in self.in_jobs.iter().filter(|(_, number)| *number == job) {
+        let is_due = |kind| match kind {
+            Kind::Stall => stage == Stage::Wait { launch: 0 },
+            _ => stage == Stage::Pipeline,
+        };
+        for fault in self.in_jobs.iter().filter(|(kind, number)| *number == job && is_due(*kind)) {
             if self.once.contains(fault) && !is_first(*fault) {
                 continue;
             }
@@ -149,7 +153,7 @@ impl Faults {
                     eprintln!("fault: \x1b[1;31mcrash\x1b[0m in job {job}");
                     crash();
                 }
-                Kind::Hang => {
+                Kind::Hang | Kind::Stall => {
                     eprintln!("fault: hang in job {job}");
                     hang();
                 }

@@ -46,6 +46,7 @@ pub(crate) use memory::leave_without as leave_without_memory;
 pub use null::NULL_VARIABLE;
 pub(crate) use relay::EVERY as RELAY_REPORTS;
 pub use rewrite::REWRITE_VARIABLE;
+pub(crate) use this_process::OUTDATED;
 use this_process::{ExitStatus, leave, take_stdout};
 pub use webgpu::RUNTIME_VARIABLE;
 

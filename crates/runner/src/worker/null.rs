@@ -4,23 +4,30 @@
 use std::time::Instant;
 
 use super::backend::{Backend, not_open};
+use super::this_process::{ExitStatus, leave};
 use crate::check;
+use crate::gpu_lock::{GpuLock, Outdated};
 use crate::info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, SubgroupInfo, Uuid};
 use crate::job::{Init, Job, Launch, ReadBackMode};
 use crate::outcome::{Completed, LaunchOutput, Outcome, ReadBack, Stage, Times};
 use tangle_features::Feature;
 use tangle_program::case::SpirvVersion;
 
-/// Test hook: when this environment variable is `1`, a worker has one device that does nothing and needs no driver.
+/// Test hook: when this environment variable is `1`, a worker has one device that does nothing and needs no driver. It takes turns with
+/// others, as those on a GPU do, when the variable is `takes-turns`.
 pub const NULL_VARIABLE: &str = "TANGLE_WORKER_NULL";
 
+/// The value with which it takes turns.
+const TAKES_TURNS: &str = "takes-turns";
+
 pub(super) fn requested() -> bool {
-    std::env::var_os(NULL_VARIABLE).is_some_and(|value| value == "1")
+    std::env::var_os(NULL_VARIABLE).is_some_and(|value| value == "1" || value == TAKES_TURNS)
 }
 
 #[derive(Default)]
 pub(super) struct Null {
     device: Option<DeviceInfo>,
+    lock: Option<GpuLock>,
 }
 
 impl Backend for Null {
@@ -29,6 +36,8 @@ impl Backend for Null {
     }
 
     fn open(&mut self, index: u32) -> Result<(), String> {
+        let takes_turns = std::env::var_os(NULL_VARIABLE).is_some_and(|value| value == TAKES_TURNS);
+        self.lock = self.device.as_ref().filter(|_| takes_turns).map(GpuLock::of);
         if index == 0 { Ok(()) } else { Err(format!("no device with index {index}")) }
     }
 
@@ -40,6 +49,12 @@ impl Backend for Null {
             return refusal;
         }
         progress(Stage::Pipeline);
+        let _held = self.lock.as_ref().map(|lock| {
+            let held = lock.hold(true, || progress(Stage::Lock { launch: 0 }));
+            let held = held.unwrap_or_else(|Outdated| leave(ExitStatus::Outdated));
+            progress(Stage::Wait { launch: 0 });
+            held
+        });
         let runs = device.mode == DriverMode::Execute;
         let launches = job.launches.iter().filter(|_| runs).map(unchanged).collect();
         let times = Times { total_us: begin.elapsed().as_micros() as u64, ..Times::default() };

@@ -13,9 +13,14 @@ pub(super) enum ExitStatus {
     Closed = 0,
     /// Something is wrong with the pipes or the protocol.
     Failed = 70,
+    /// The GPU was reset since the device was opened.
+    Outdated = 78,
     /// There is no memory.
     OutOfMemory = 79,
 }
+
+/// Exit code of a worker whose GPU was reset.
+pub(crate) const OUTDATED: i32 = ExitStatus::Outdated as i32;
 
 /// Exit code of a worker without memory.
 pub(crate) const OUT_OF_MEMORY: i32 = ExitStatus::OutOfMemory as i32;

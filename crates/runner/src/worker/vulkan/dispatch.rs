@@ -9,11 +9,12 @@ use super::graphics::{self, Draw};
 use super::layout::{Layout, descriptor_type};
 use super::memory::{Addressing, Memory, Placement};
 use super::texels::Texels;
-use crate::gpu_lock::GpuLock;
-use crate::info::{DeviceInfo, DeviceType};
+use crate::gpu_lock::{GpuLock, Outdated};
+use crate::info::DeviceType;
 use crate::job::{Buffer, BufferKind, Launch, ReadBackMode};
 use crate::outcome::{LaunchOutput, ReadBack, Stage, Times};
 use crate::worker::progress::{Progress, micros};
+use crate::worker::this_process::{ExitStatus, leave};
 use tangle_features::StageFlags;
 
 /// Queue, commands and memory, kept from launch to launch.
@@ -40,7 +41,8 @@ impl Dispatcher {
         device: &ash::Device,
         family: u32,
         memory: vk::PhysicalDeviceMemoryProperties,
-        info: &DeviceInfo,
+        device_type: DeviceType,
+        lock: GpuLock,
     ) -> Result<Dispatcher, Failure> {
         // SAFETY: the device was created with one queue of this family.
         let queue = unsafe { device.get_device_queue(family, 0) };
@@ -53,8 +55,8 @@ impl Dispatcher {
             unsafe { device.allocate_command_buffers(&allocate_info) }.in_call("vkAllocateCommandBuffers")?[0];
         // SAFETY: nothing is asked for that could be wrong.
         let fence = unsafe { device.create_fence(&vk::FenceCreateInfo::default(), None) }.in_call("vkCreateFence")?;
-        let memory = Memory::new(memory, placement(info.device_type));
-        Ok(Dispatcher { queue, command_pool, commands, fence, memory, lock: GpuLock::of(info) })
+        let memory = Memory::new(memory, placement(device_type));
+        Ok(Dispatcher { queue, command_pool, commands, fence, memory, lock })
     }
 
     /// Runs a launch and gives what it left in its buffers.
@@ -73,21 +75,31 @@ impl Dispatcher {
         let _texels = self.record(device, work, launch)?;
         times.prepare_us += micros(begin);
         let held = self.lock.hold(work.draw.is_some(), || progress.enter(Stage::Lock { launch: index }));
-        progress.enter(Stage::Submit { launch: index });
+        let held = held.unwrap_or_else(|Outdated| leave(ExitStatus::Outdated));
         let begin = Instant::now();
-        let commands = [self.commands];
-        let submit = [vk::SubmitInfo::default().command_buffers(&commands)];
-        // SAFETY: the command buffer is recorded and the fence is not in use.
-        unsafe { device.queue_submit(self.queue, &submit, self.fence) }.in_call("vkQueueSubmit")?;
-        progress.enter(Stage::Wait { launch: index });
-        self.wait(device)?;
+        let executed = self.execute(device, index, progress);
+        if executed.is_err_and(|failure| failure.result == vk::Result::ERROR_DEVICE_LOST) {
+            self.lock.count_reset();
+        }
         drop(held);
+        executed?;
         times.submit_wait_us += micros(begin);
         progress.enter(Stage::ReadBack { launch: index });
         let begin = Instant::now();
         let output = self.read_back(device, launch);
         times.read_back_us += micros(begin);
         Ok(output)
+    }
+
+    /// Submits what was recorded, and waits until it has ended.
+    fn execute(&self, device: &ash::Device, index: u32, progress: &mut Progress) -> Result<(), Failure> {
+        progress.enter(Stage::Submit { launch: index });
+        let commands = [self.commands];
+        let submit = [vk::SubmitInfo::default().command_buffers(&commands)];
+        // SAFETY: the command buffer is recorded and the fence is not in use.
+        unsafe { device.queue_submit(self.queue, &submit, self.fence) }.in_call("vkQueueSubmit")?;
+        progress.enter(Stage::Wait { launch: index });
+        self.wait(device)
     }
 
     fn record<'a>(&mut self, device: &'a ash::Device, work: Work, launch: &Launch) -> Result<Texels<'a>, Failure> {

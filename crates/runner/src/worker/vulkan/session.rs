@@ -9,6 +9,7 @@ use super::features::Chain;
 use super::graphics::Graphics;
 use super::instance::Instance;
 use super::layout::Layouts;
+use crate::gpu_lock::GpuLock;
 use crate::info::{DeviceInfo, DriverMode};
 
 /// A device that was opened, with what jobs need again and again.
@@ -42,13 +43,14 @@ impl Session {
         family: u32,
         info: DeviceInfo,
     ) -> Result<Session, Failure> {
+        let lock = GpuLock::of(&info);
         let device = create_device(instance, physical, family, &info)?;
         let dispatcher = match info.mode {
             DriverMode::CompileOnly => None,
             DriverMode::Execute => {
                 // SAFETY: the physical device was enumerated from this instance.
                 let memory = unsafe { instance.handle.get_physical_device_memory_properties(physical) };
-                Some(Dispatcher::new(&device, family, memory, &info)?)
+                Some(Dispatcher::new(&device, family, memory, info.device_type, lock)?)
             }
         };
         Ok(Session {
