@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use tangle_generator::{Config, from_seed};
 use tangle_interpreter::{Buffer, Dispatch, LaneMap, Limits, Module, Pipeline, PipelineOptions};
 use tangle_program::case::{Case, SpirvVersion, Tier};
@@ -69,12 +69,12 @@ fn benches(criterion: &mut Criterion<ProcessorTime>) {
         let run =
             |pipeline: &Pipeline, dispatch: &Dispatch| pipeline.run(dispatch).expect("a dispatch that fits").steps;
         let cases: Vec<(Case, Vec<u32>, Dispatch)> = (0..CASES)
-            .map(|seed| {
+            .filter_map(|seed| {
                 let case = from_seed(seed, &config);
-                let glsl = tangle_emit::glsl::glsl(&case);
-                let words = toolchain::compile(&glsl, case.entry_point.spirv).expect("it compiles");
+                // glslang dies of some programs (known/glslang-precise-member-of-struct.toml).
+                let words = toolchain::make(&tangle_emit::glsl::glsl(&case), case.entry_point.spirv, &[]).ok()?;
                 let dispatch = common::dispatch(&case, LaneMap::linear(case.entry_point.group_size(), SIZE));
-                (case, words, dispatch)
+                Some((case, words, dispatch))
             })
             .filter(|(case, words, dispatch)| run(&pipeline(case, words), dispatch) < LONG)
             .collect();
@@ -115,7 +115,7 @@ fn sizes(criterion: &mut Criterion<ProcessorTime>) {
             }
             words[gl_LocalInvocationIndex] = x;
         }";
-    let words = toolchain::compile(glsl, SpirvVersion::V1_6).expect("it compiles");
+    let words = toolchain::make(glsl, SpirvVersion::V1_6, &[]).expect("it compiles");
     let module = Module::parse(&words).expect("a module");
     let pipeline = Pipeline::new(&module, &PipelineOptions::default()).expect("supported");
     let mut group = criterion.benchmark_group("iterations");
@@ -142,4 +142,10 @@ criterion_group! {
     config = Criterion::default().with_measurement(ProcessorTime);
     targets = benches, sizes
 }
-criterion_main!(all);
+
+fn main() {
+    // The compilers are this program, started again.
+    tangle_runner::worker::run_if_requested();
+    all();
+    Criterion::default().configure_from_args().final_summary();
+}
