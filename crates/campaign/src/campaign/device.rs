@@ -24,15 +24,17 @@ use super::worker::WorkerLoop;
 use crate::prepare::{Prep, Prepared};
 use crate::target::{Conclusion, Finish, Target};
 
-/// Has the cases of a program be what a device can run, if it is a compiler. The program is that of the first; data with which it is not
-/// valid, or has another shader, are left out: what is promised of them holds for the program as it was.
-fn fit(target: &Target, cases: &mut Vec<(u64, Arc<Case>)>) {
+/// Has the cases of a program be what a device can run, if it is a compiler, by [`Target::fitted`]. The program is that of the first; data with which it
+/// is not valid, or has another shader, are left out: what is promised of them holds for the program as it was.
+fn fit(cases: &mut Vec<(u64, Arc<Case>)>, fitted: impl Fn(&Case) -> Cow<'_, Case>) {
     let Some((first, case)) = cases.first() else { return };
-    let Cow::Owned(fitted) = target.fitted(case) else { return };
-    let (first, shader) = (*first, source(&fitted));
+    let Cow::Owned(one) = fitted(case) else { return };
+    // A program may need its data to lie elsewhere.
+    let has_own_data = one.data == case.data;
+    let (first, shader) = (*first, source(&one));
     cases.retain_mut(|(number, case)| {
-        let (data, origin) = (case.data.clone(), case.origin.clone());
-        *case = Arc::new(Case { data, origin, ..fitted.clone() });
+        let data = if has_own_data { case.data.clone() } else { fitted(case).into_owned().data };
+        *case = Arc::new(Case { data, origin: case.origin.clone(), ..one.clone() });
         *number == first || validate(case).is_ok() && source(case) == shader
     });
 }
@@ -184,7 +186,7 @@ impl Campaign {
             .filter_map(here)
             .take(if target.executes() { usize::MAX } else { 1 })
             .collect();
-        fit(target, &mut cases);
+        fit(&mut cases, |case| target.fitted(case));
         let Some((_, case)) = cases.first() else {
             return Ok(NextProgram::Completed(numbers.map(|number| (number, Entered::LeftOut)).collect()));
         };
@@ -257,5 +259,36 @@ impl Campaign {
         }
         self.update_device(target, |entry| entry.times.save += started.elapsed().as_secs_f64());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tangle_generator::{Config, from_seed};
+
+    use super::*;
+
+    #[test]
+    fn each_input_keeps_its_words_where_a_compiler_needs_them_elsewhere() {
+        let front_end = "hlsl@clang".parse().expect("a front end");
+        let fitted = |case: &Case| tangle_compilers::fitted(&front_end, case.clone());
+        let mut moved = 0;
+        for seed in 0..40 {
+            let one = from_seed(seed, &Config::default());
+            let mut other = one.clone();
+            other.data.push.iter_mut().chain(&mut other.data.uniforms).for_each(|word| *word ^= 1);
+            let valid = [&one, &other].map(|case| validate(&fitted(case)).is_ok());
+            let mut cases = vec![(0, Arc::new(one.clone())), (1, Arc::new(other.clone()))];
+            fit(&mut cases, |case| Cow::Owned(fitted(case)));
+            for ((_, case), before) in cases.iter().zip([&one, &other]) {
+                assert!(validate(case).is_ok(), "seed {seed}");
+                if case.data.push.is_empty() && !before.data.push.is_empty() {
+                    assert_eq!(case.data.uniforms, [&before.data.uniforms[..], &before.data.push].concat());
+                    moved += 1;
+                }
+            }
+            assert!(cases.len() == 2 || valid != [true; 2] || fitted(&one).program != fitted(&other).program);
+        }
+        assert!(moved > 40, "{moved}");
     }
 }

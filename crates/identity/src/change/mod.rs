@@ -97,15 +97,14 @@ impl Change {
         if self.0 == Kind::HelperLoad {
             helper_load::compute(&mut changed);
         }
-        for function in &mut changed.program.functions {
+        let bodies = within::of_bodies(&case.program.functions);
+        for (function, here) in changed.program.functions.iter_mut().zip(bodies) {
             match self.0 {
-                Kind::Construct(construct, place) => {
-                    construct.take_out(&mut function.body, place, Within::StraightCode)
-                }
+                Kind::Construct(construct, place) => construct.take_out(&mut function.body, place, here),
                 Kind::Nan => nan::take_out(function),
                 Kind::Value => copy::copy_values(function),
                 Kind::Exit => exit::move_exits(function),
-                Kind::Operation(name, place) => operand::replace(function, name, place),
+                Kind::Operation(name, place) => operand::replace(function, name, place, here),
                 Kind::HelperLoad | Kind::Optimisation(_) => {}
             }
         }
@@ -237,7 +236,7 @@ mod tests {
     use tangle_program::control::SelectionControl;
     use tangle_program::ops::BinaryOp;
     use tangle_program::subgroup::TABLE;
-    use tangle_program::tree::{Block, Builtin, Expr, Stmt};
+    use tangle_program::tree::{Block, Builtin, Expr, Function, Stmt};
 
     use super::*;
 
@@ -315,6 +314,22 @@ mod tests {
             ],
             "the nearest first"
         );
+    }
+
+    #[test]
+    fn a_function_stands_where_it_is_called() {
+        let call = |function| Stmt::Call { function, args: Vec::new(), dest: None };
+        let mut both = case(vec![call(1), branch(vec![call(1), log()])]);
+        let function = |name: &str, body| {
+            let (name, params, locals) = (name.into(), Vec::new(), Vec::new());
+            Function { name, params, result: None, locals, body }
+        };
+        let [inner, outer] = [function("f0", vec![barrier()]), function("f1", vec![call(0)])];
+        both.program.functions.splice(..0, [inner, outer]);
+        let change = |text: &str| text.parse::<Change>().expect(text).apply(&both);
+        assert_eq!(change("subgroupBarrier in straight code"), None, "one of its calls is in an if");
+        let changed = change("subgroupBarrier in an if").expect("so it is there");
+        assert!(changed.program.functions[0].body.is_empty());
     }
 
     #[test]

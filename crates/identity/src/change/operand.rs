@@ -19,10 +19,10 @@ pub fn operations() -> Vec<&'static str> {
     names
 }
 
-/// Puts the first operand in the place of an operation of its type, in one kind of place of a function.
-pub fn replace(function: &mut Function, operation: &str, place: Within) {
+/// Puts the first operand in the place of an operation of its type, in one kind of place of a function whose body stands in another.
+pub fn replace(function: &mut Function, operation: &str, place: Within, here: Within) {
     let mut body = std::mem::take(&mut function.body);
-    in_block(function, operation, place, &mut body, Within::StraightCode);
+    in_block(function, operation, place, &mut body, here);
     function.body = body;
 }
 
