@@ -140,6 +140,15 @@ fn fitted(case: &mut Case) {
     case.data.uniforms.append(&mut case.data.push);
     change_exprs(case, &mut |function, expr| match expr {
         Expr::Push(k) => *expr = Expr::Uniform(first + *k),
+        // It has no conversions for the operands of a shift of vectors.
+        Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, value, count) => {
+            if let (Some(to), Some(from)) = (value.ty(function), count.ty(function))
+                && !to.is_scalar()
+                && to.scalar.size() != from.scalar.size()
+            {
+                **count = Expr::Cast(to.scalar.unsigned(), count.clone());
+            }
+        }
         expr => fit(function, expr, &unknown),
     });
     // It crashes on the bit patterns of floats.
@@ -213,15 +222,19 @@ fn started_with(
 /// Its first error without the place, which is of no bug's identity; of a crash the innermost pass that it was in.
 fn reason(said: &str) -> String {
     let after = |mark: &'static str| said.lines().filter_map(move |line| Some(line.split_once(mark)?.1.trim()));
-    // What follows names registers.
-    let backend = after("error in backend: ").next().map(|what| what.split(": %").next().unwrap_or(what));
-    let cause = backend.or_else(|| after("LLVM ERROR: ").next());
+    let cause = after("error in backend: ").next().or_else(|| after("LLVM ERROR: ").next()).map(without_registers);
     match (after("Running pass '").next_back().and_then(|rest| rest.split('\'').next()), cause) {
         (Some(pass), None) => format!("it crashes in the pass {pass}"),
         (Some(pass), Some(cause)) => format!("{cause}, in the pass {pass}"),
         (None, Some(cause)) => cause.to_owned(),
         (None, None) => after("error: ").next().unwrap_or(said).to_owned(),
     }
+}
+
+/// The error without what it was met in, which names registers.
+fn without_registers(error: &str) -> &str {
+    let end = [": %", ": <"].into_iter().filter_map(|mark| error.find(mark)).min();
+    error[..end.unwrap_or(error.len())].trim_end()
 }
 
 #[cfg(test)]
@@ -237,6 +250,7 @@ mod tests {
             (crash, "it crashes in the pass InstructionSelect"),
             (&format!("LLVM ERROR: out of memory\n{crash}"), "out of memory, in the pass InstructionSelect"),
             ("fatal error: error in backend: unable to legalize: %3 = G_PHI", "unable to legalize"),
+            ("LLVM ERROR: Unsupported instruction : <MCInst 0 <MCOperand Reg:2147484209>>", "Unsupported instruction"),
             ("", ""),
         ] {
             assert_eq!(reason(said), want);
