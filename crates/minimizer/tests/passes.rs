@@ -587,6 +587,10 @@ fn descriptors() {
         body(&halved[0]),
         "LOG1(1, imageLoad(storage_images[nonuniformEXT(input_words[invocation * 2u] & 1u)], ivec2(0)).x);"
     );
+    let literal = Resource { class: ResourceClass::StorageBuffer, index: Box::new(uint(2)), non_uniform: false };
+    let mut by_literal = in_main(&[], vec![logs(1, [Expr::Resource(literal)])]);
+    by_literal.data.resources = vec![10, 11, 12, 13];
+    assert_eq!(body(&candidates("resources", &by_literal)[0]), "LOG1(1, 12u);");
     // Without the decoration the index would have to be the same everywhere.
     includes(
         "expressions",

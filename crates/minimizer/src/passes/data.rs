@@ -117,21 +117,47 @@ pub fn sources(case: &Case) -> Candidates<'_> {
     })
 }
 
-/// Half as many resources in each array of descriptors, and indices that are taken by as small a mask.
-pub fn resources_halved(case: &Case) -> Candidates<'_> {
+/// The word of a resource in the place of what reads it by a literal index; half as many resources in each array of descriptors, and indices that are taken
+/// by as small a mask.
+pub fn descriptors(case: &Case) -> Candidates<'_> {
+    let read = exprs(&case.program);
+    let words = (0..).zip(&case.data.resources).filter(|(k, _)| read.iter().any(|at| reads(at.expr, *k)));
     let half = case.data.resources.len() / 2;
-    let edits = if half > 0 { vec![half] } else { Vec::new() };
-    each(case, edits, |case, half| {
-        case.data.resources.truncate(half);
-        each_expr_mut(&mut case.program, &mut |_, expr| {
-            let Expr::Resource(resource) = expr else { return };
-            if let Expr::Binary(BinaryOp::BitAnd, _, mask) = &mut *resource.index
-                && let Expr::Uint(mask) = &mut **mask
-            {
-                *mask &= half as u32 - 1;
+    let halves = (half > 0).then_some(ResourceEdit::Halve(half));
+    let edits: Vec<_> = words.map(|(k, word)| ResourceEdit::Word(k, *word)).chain(halves).collect();
+    each(case, edits, |case, edit| match edit {
+        ResourceEdit::Word(k, word) => each_expr_mut(&mut case.program, &mut |_, expr| {
+            if reads(expr, k) {
+                *expr = Expr::Uint(word);
             }
-        });
+        }),
+        ResourceEdit::Halve(half) => halve(case, half),
     })
+}
+
+/// A change of resources, or of what reads them.
+enum ResourceEdit {
+    /// This word for what reads the resource of this number.
+    Word(u32, u32),
+    /// So many are left.
+    Halve(usize),
+}
+
+/// True of an expression that reads the resource of this number, and always that.
+fn reads(expr: &Expr, number: u32) -> bool {
+    matches!(expr, Expr::Resource(resource) if *resource.index == Expr::Uint(number))
+}
+
+fn halve(case: &mut Case, half: usize) {
+    case.data.resources.truncate(half);
+    each_expr_mut(&mut case.program, &mut |_, expr| {
+        let Expr::Resource(resource) = expr else { return };
+        if let Expr::Binary(BinaryOp::BitAnd, _, mask) = &mut *resource.index
+            && let Expr::Uint(mask) = &mut **mask
+        {
+            *mask &= half as u32 - 1;
+        }
+    });
 }
 
 /// The value of a source that is the same for all lanes.

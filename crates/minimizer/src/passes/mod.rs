@@ -65,7 +65,11 @@ pub const TABLE: &[Pass] = &[
     },
     Pass { name: "memory", about: "forget what atomics return", candidates: memory::candidates },
     Pass { name: "merge", about: "make one of two variables", candidates: variables::merge },
-    Pass { name: "resources", about: "halve arrays of descriptors", candidates: data::resources_halved },
+    Pass {
+        name: "resources",
+        about: "put words in the place of descriptors, and halve their arrays",
+        candidates: data::descriptors,
+    },
     Pass { name: "data", about: "simplify the data", candidates: data::values },
     Pass { name: "defaults", about: "simplify what constants are in the module", candidates: data::defaults },
     Pass { name: "launch", about: "ask for less: sizes, flags, versions, tier", candidates: launch::demands },
