@@ -113,17 +113,17 @@ impl Presence {
         let Some(file) = open(&lock.with_extension("present")) else { return Presence(None) };
         let resets = resets(lock);
         let begin = Instant::now();
-        while resets_in(&file) != resets && begin.elapsed() < LEAVING {
-            if file.try_lock().is_ok() {
+        while resets_in(&file) != resets {
+            // Who stays longer is not waited for a second time.
+            if file.try_lock().is_ok() || begin.elapsed() >= LEAVING {
                 let _ = file.write_all_at(&resets.to_le_bytes(), 0);
-                let _ = file.unlock();
                 break;
             }
             if !goes_on_after(LOOK) {
                 break;
             }
         }
-        // Nobody has it alone for longer than it takes to write the number.
+        // Of one that it has alone it makes one that it shares.
         let _ = file.lock_shared();
         Presence(Some(file))
     }
