@@ -135,6 +135,9 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
     let others = Others::of(&args.case, &place, &name);
     place.save(&targets[0], &original, &reduction, started.elapsed())?;
     tell_result(&reduction, &original, started.elapsed(), place.path())?;
+    for (aside, folder) in reduction.asides.iter().zip(place.save_asides(&targets[0], &reduction.asides)?) {
+        say_stderr!("a candidate failed in another way: {}; saved {}", aside.signature, folder.display());
+    }
     let is_time_left = !STOP.load(Ordering::SeqCst) && args.time.is_none_or(|time| started.elapsed() < time);
     if is_time_left && !place.is_file() && variants::are_telling(reduction.signature.kind) {
         say_stderr!("looking for the stage to blame: every variant on every device of the finding");

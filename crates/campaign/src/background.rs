@@ -32,7 +32,7 @@ use crate::against::Against;
 use crate::counterfactual::{Failing, is_alike};
 use crate::minimized::MinimizedPath;
 use crate::panics::message;
-use crate::reduce::{ReduceOptions, content_hash, reduce};
+use crate::reduce::{Aside, ReduceOptions, content_hash, reduce};
 use crate::target::Target;
 use crate::variants;
 
@@ -87,6 +87,13 @@ pub enum Progressed {
         request: Box<Request>,
         /// What it passes with, as the bug does.
         changes: BTreeSet<Change>,
+    },
+    /// Candidates failed in another way.
+    Aside {
+        /// The finding that they are candidates of.
+        request: Box<Request>,
+        /// One of each signature.
+        asides: Vec<Aside>,
     },
 }
 
@@ -272,7 +279,7 @@ impl Background {
             }
         }
         self.now(&request.folder, "minimising");
-        match self.minimize(&waiting, workers, stop) {
+        match self.minimize(&waiting, workers, stop, done) {
             Ok(Some(small)) => {
                 self.explain(request);
                 self.learn(&request.device, &small.signature, &small.passes_without);
@@ -319,6 +326,7 @@ impl Background {
         waiting: &Waiting,
         workers: &mut BTreeMap<String, Vec<Target>>,
         stop: &AtomicBool,
+        done: &mut impl FnMut(Progressed),
     ) -> Result<Option<Box<Small>>, String> {
         let Waiting { request, turns } = waiting;
         let started = Instant::now();
@@ -341,6 +349,9 @@ impl Background {
         let is_smaller = reduction.minimized.accepted > 0;
         if reduction.minimized.finished || is_smaller {
             place.save(&targets[0], original, &reduction, started.elapsed()).map_err(|error| format!("{error:#}"))?;
+        }
+        if !reduction.asides.is_empty() {
+            done(Progressed::Aside { request: Box::new(request.clone()), asides: reduction.asides });
         }
         if !reduction.minimized.finished {
             return Ok(None);
@@ -441,6 +452,7 @@ mod tests {
             all.push(match progress {
                 Progressed::Minimized(_) => "minimised",
                 Progressed::Recognised { .. } => "recognised",
+                Progressed::Aside { .. } => "aside",
             });
         });
         all
@@ -456,7 +468,7 @@ mod tests {
         let request = request("reference:assumption_unreachable", case, place.path().into());
         let background = background(Duration::from_micros(1));
         let waiting = Waiting { request: request.clone(), turns: 0 };
-        let turn = background.minimize(&waiting, &mut BTreeMap::new(), &AtomicBool::new(false));
+        let turn = background.minimize(&waiting, &mut BTreeMap::new(), &AtomicBool::new(false), &mut |_| ());
         assert!(matches!(turn, Ok(None)), "a microsecond is not enough");
         background.ask(request, 0);
         assert_eq!(all(&background), ["minimised"]);

@@ -17,7 +17,7 @@ use tangle_program::case::Case;
 use tangle_report::SavedFinding;
 
 use crate::finding::finding;
-use crate::reduce::{Reduction, content_hash};
+use crate::reduce::{Aside, Reduction, content_hash};
 use crate::target::Target;
 
 /// The folder of a minimised finding, or the file of a case alone.
@@ -113,6 +113,18 @@ impl MinimizedPath {
         self.note(original, &reduction.minimized.case)
     }
 
+    /// Saves what candidates failed with in another way as findings of their own, beside it. Gives their folders.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn save_asides(&self, target: &Target, asides: &[Aside]) -> anyhow::Result<Vec<PathBuf>> {
+        let below = self.out.with_file_name(ASIDES);
+        let save = |Aside { prep, conclusion, signature }: &Aside| {
+            Ok(finding(target, prep, conclusion, signature.clone()).save(&below)?)
+        };
+        asides.iter().map(save).collect()
+    }
+
     fn save_folder(
         &self,
         target: &Target,
@@ -172,6 +184,8 @@ impl MinimizedPath {
 
 /// The file that says how a minimised finding was made.
 const RECORD: &str = "minimized.json";
+/// Name of the folder of what candidates failed with in another way.
+const ASIDES: &str = "other-failures";
 
 /// What is needed of it.
 #[derive(Deserialize)]

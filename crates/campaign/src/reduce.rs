@@ -84,6 +84,20 @@ pub struct Reduction {
     pub passes_at_maximal: bool,
     /// What it passes without, if it is finished.
     pub passes_without: BTreeSet<Change>,
+    /// What candidates failed with in another way.
+    pub asides: Vec<Aside>,
+}
+
+/// A candidate that the driver died of, although the case does not make it die: most likely another bug. Only crashes and lost devices, one of each
+/// signature; a hang would cost its ten time limits to confirm.
+#[derive(Debug)]
+pub struct Aside {
+    /// The candidate.
+    pub prep: Prep,
+    /// The result of a second run of it.
+    pub conclusion: Conclusion,
+    /// What that failed with.
+    pub signature: Signature,
 }
 
 /// Jobs that a worker has at a time: one runs, the other waits while this side prepares and judges.
@@ -96,6 +110,8 @@ const RUNS: u32 = 3;
 const MORE_RUNS: u32 = 7;
 /// The most runs of one candidate whose failure is expected only now and then.
 const MOST_REPEATS: u32 = 8;
+/// The most candidates that are kept for failing in another way.
+const MOST_ASIDES: usize = 4;
 
 /// Reduces a case that fails on a device. `targets` are workers of that one device, at least one. `signature` is what the case was
 /// found with, if anything. `stop` ends the search; what it found so far counts.
@@ -199,7 +215,8 @@ pub fn reduce(
     let Some(signature) = conclusion.signature(prep.case()) else { bail!("the minimised case does not fail any more") };
     let failing = minimized.finished.then(|| Failing::confirm(&targets[0], prep.case(), &signature)).flatten();
     let passes_without = failing.map(|failing| failing.passes_without()).unwrap_or_default();
-    Ok(Reduction { minimized, prep, conclusion, signature, before, after, passes_at_maximal, passes_without })
+    let asides = judge.asides()?;
+    Ok(Reduction { minimized, prep, conclusion, signature, before, after, passes_at_maximal, passes_without, asides })
 }
 
 /// Names the content of a case, whatever its file is called.
@@ -251,6 +268,8 @@ struct Judge<'a> {
     repeats: u32,
     /// The site of the first wrong step of the case.
     focus: Option<u32>,
+    /// Candidates that the driver died of, although the case does not make it die.
+    deaths: Vec<(Signature, Case)>,
     next_job: u64,
     completions: (Sender<Completion>, Receiver<Completion>),
     /// Why it cannot go on.
@@ -269,6 +288,7 @@ impl<'a> Judge<'a> {
             against: None,
             repeats: 1,
             focus: None,
+            deaths: Vec::new(),
             next_job: 0,
             completions: unbounded(),
             trouble: None,
@@ -432,7 +452,32 @@ impl<'a> Judge<'a> {
                 |(against, signature): (&Against, Signature)| against.fails_too(&Prep::of(case.clone()), &signature);
             return if self.against.zip(signature).is_some_and(too) { Check::Other } else { Check::Fails };
         }
-        if is_pass(conclusion) { Check::Passes } else { Check::Other }
+        if is_pass(conclusion) {
+            return Check::Passes;
+        }
+        self.deaths.extend(self.death(case, conclusion));
+        Check::Other
+    }
+
+    /// A candidate that the driver died of, if that is a failure of another kind, and the first that looks so.
+    fn death(&self, case: &Case, conclusion: &Conclusion) -> Option<(Signature, Case)> {
+        if self.is_costly() || self.deaths.len() >= MOST_ASIDES {
+            return None;
+        }
+        let is_new = |signature: &Signature| !self.deaths.iter().any(|(other, _)| other.fails_like(signature));
+        let signature = conclusion.signature(case).filter(|signature| is_aside(signature.kind) && is_new(signature))?;
+        Some((signature, case.clone()))
+    }
+
+    /// Those of these candidates that fail again.
+    fn asides(&mut self) -> anyhow::Result<Vec<Aside>> {
+        let mut asides = Vec::new();
+        for (first, case) in std::mem::take(&mut self.deaths) {
+            let conclusion = self.one(&case)?;
+            let again = conclusion.signature(&case).filter(|signature| signature.fails_like(&first));
+            asides.extend(again.map(|signature| Aside { prep: Prep::of(case), conclusion, signature }));
+        }
+        Ok(asides)
     }
 
     /// Answers for candidates in order, as far as the first that fails.
@@ -494,6 +539,11 @@ impl<'a> Judge<'a> {
             || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
             || self.processor_time.is_some_and(|end| thread_time() + self.by_workers >= end)
     }
+}
+
+/// True of failures that are kept of candidates.
+const fn is_aside(kind: Kind) -> bool {
+    matches!(kind, Kind::Crash | Kind::DeviceLost)
 }
 
 /// Processor time that a run took of its worker.
@@ -558,16 +608,19 @@ impl Open {
 mod tests {
     use std::num::NonZero;
 
+    use tangle_files::text::Lines;
     use tangle_program::case::Tier;
     use tangle_program::ops::BinaryOp;
     use tangle_program::subgroup::{Fold, Severity, SubgroupOp};
     use tangle_program::tree::{Builtin, Expr, Stmt};
     use tangle_program::types::Scalar;
+    use tangle_runner::WorkerEnd;
 
     use super::*;
     use crate::capabilities::Capabilities;
     use crate::executor::reference::Reference;
     use crate::executor::{Description, Executor, Runs, Worker};
+    use crate::minimized::MinimizedPath;
 
     /// Lanes 0 and 1 log at a place that only they come to: at tier plain it is their one path that says that they are together.
     fn in_one_arm(logged: Expr) -> Case {
@@ -659,5 +712,54 @@ mod tests {
         let (found, reduction) = reduced(&[Target::new(Box::new(device))], &in_one_arm(elected), Same::Failure, 0);
         assert_eq!(reduction.signature.severity(), found.severity());
         assert_eq!((reduction.prep.case().tier, reduction.passes_at_maximal), (Tier::Plain, true));
+    }
+
+    /// A reference device that elects the wrong lane, and dies of a program without an `if`.
+    struct DiesOfStraightCode(Reference);
+
+    impl Worker for DiesOfStraightCode {
+        fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
+            let body = &task.prepared.case.program.functions.last().expect("main").body;
+            if body.iter().any(|stmt| matches!(stmt, Stmt::If { .. })) {
+                return self.0.submit(task, completions);
+            }
+            let stage = tangle_runner::Stage::Pipeline;
+            let outcome = Outcome::Crashed { end: WorkerEnd::Signal(11), stage, stderr: Lines::default() };
+            completions.send(Completion { job: task.id, outcome }).expect("somebody waits");
+        }
+    }
+
+    impl Executor for DiesOfStraightCode {
+        fn description(&self) -> Description {
+            let (name, info) = ("dies".to_owned(), serde_json::Value::Null);
+            Description { name, capabilities: Capabilities::reference(self.0.subgroup_size), info }
+        }
+
+        fn workers(&self) -> Vec<&dyn Worker> {
+            vec![self]
+        }
+
+        fn open_workers(&mut self, _jobs: NonZero<usize>, _warn: &mut dyn FnMut(String)) {}
+
+        fn runs(&self) -> Runs {
+            Runs::Tree
+        }
+    }
+
+    #[test]
+    fn a_candidate_that_the_driver_dies_of_is_kept() {
+        let elected = Expr::Cast(Scalar::Uint, Box::new(Expr::subgroup(SubgroupOp::Elect, [])));
+        let device = DiesOfStraightCode("reference:elect_highest".parse().expect("there is such a device"));
+        let device = [Target::new(Box::new(device))];
+        let (_, reduction) = reduced(&device, &in_one_arm(elected), Same::Failure, 200);
+        assert_eq!(reduction.signature.kind, Kind::Value);
+        let [aside] = &reduction.asides[..] else { panic!("{:?}", reduction.asides) };
+        assert_eq!(aside.signature.kind, Kind::Crash);
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let minimized = MinimizedPath::new(&place.path().join("minimized"));
+        let folders = minimized.save_asides(&device[0], &reduction.asides).expect("there is room");
+        let saved = Case::from_json(&std::fs::read_to_string(folders[0].join("case.json")).expect("it is saved"));
+        assert_eq!(saved.expect("a case"), *aside.prep.case());
+        assert!(folders[0].starts_with(place.path().join("other-failures")), "{folders:?}");
     }
 }

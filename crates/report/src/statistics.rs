@@ -117,9 +117,9 @@ pub struct SignatureEntry {
     /// What they have in common.
     #[serde(flatten)]
     pub signature: Signature,
-    /// How many cases showed it.
+    /// How many cases showed it; 0 if only candidates of the minimiser did.
     pub cases: u64,
-    /// Number of the first such case.
+    /// Number of the first such case, or of the case that was minimised.
     pub first_case: u64,
     /// Number of the last one.
     #[serde(default)]

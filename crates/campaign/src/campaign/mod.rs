@@ -372,6 +372,7 @@ impl Campaign {
         match progress {
             Progressed::Minimized(small) => self.enter_small(small),
             Progressed::Recognised { request, changes } => self.enter_recognised(request, changes),
+            Progressed::Aside { request, asides } => asides.iter().for_each(|aside| self.enter_aside(request, aside)),
         }
     }
 

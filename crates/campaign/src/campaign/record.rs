@@ -22,6 +22,7 @@ use crate::clearest::{AtMaximal, at_maximal};
 use crate::executor::Worker;
 use crate::finding::finding;
 use crate::prepare::{Prep, prepare};
+use crate::reduce::Aside;
 use crate::target::{Conclusion, Finish, Target};
 
 /// What is entered of a case.
@@ -229,6 +230,31 @@ impl Campaign {
         let folder = self.save(target, &finding, &self.folder.findings())?;
         self.ask_for_dump(&target.name, &folder);
         Ok(Some(folder))
+    }
+
+    /// Saves what a candidate of a finding failed with in another way, if it is new, as a finding, and has it minimised. It counts for no case.
+    pub(super) fn enter_aside(&self, request: &Request, aside: &Aside) {
+        let Some(target) = self.target(&request.device) else { return };
+        let Aside { prep, conclusion, signature } = aside;
+        let is_known = self.options.known.by_signature(&target.id(), signature).is_some();
+        let number = self.update(|statistics| {
+            let first = statistics.found(&target.name, &request.signature).map_or(0, |entry| entry.first_case);
+            (!is_known && statistics.found(&target.name, signature).is_none()).then_some(first)
+        });
+        let Some(number) = number else { return };
+        // It is none of the sequence, and has no number.
+        let finding = finding(target, prep, conclusion, signature.clone());
+        // Where there is no room any more the search has said so.
+        let Ok(folder) = self.save(target, &finding, &self.folder.findings()) else { return };
+        self.has_finding.store(true, Ordering::SeqCst);
+        self.update(|statistics| {
+            let entry = statistics.finding(&target.name, signature, number);
+            entry.folders.push(self.relative(&folder));
+        });
+        if let Some(background) = &self.background {
+            let (device, case, signature) = (target.name.clone(), prep.case().clone(), signature.clone());
+            background.ask(Request { device, case, signature, folder }, 0);
+        }
     }
 
     /// Saves a failure that occurred once unless there are enough of its kind, and counts it apart: it is no finding.

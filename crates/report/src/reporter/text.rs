@@ -361,13 +361,12 @@ fn bugs(campaign: &Campaign) -> Vec<String> {
 
 fn not_minimized(campaign: &Campaign) -> Vec<String> {
     let row = |entry: &SignatureEntry| {
-        let mut text = line(&format!(
-            "not minimised: {} {} ({} cases, first {})",
-            entry.device,
-            entry.signature,
-            thousands(entry.cases),
-            entry.first_case
-        ));
+        let SignatureEntry { device, signature, first_case, .. } = entry;
+        let cases = match entry.cases {
+            0 => format!("while case {first_case} was minimised"),
+            cases => format!("{} cases, first {first_case}", thousands(cases)),
+        };
+        let mut text = line(&format!("not minimised: {device} {signature} ({cases})"));
         if let Some(folder) = entry.folders.first() {
             text += &format!("  tangle minimize {}\n", campaign.folder.join(folder).display());
         }
