@@ -137,7 +137,8 @@ impl State {
         let Some(last) = self.samples.back() else { return };
         let mut events = Vec::new();
         for entry in statistics.findings.iter().skip(self.findings.len()) {
-            events.push(format!("new on {}: {}, case {}", entry.device, entry.signature, entry.first_case));
+            let place = if entry.cases == 0 { "in the minimiser".into() } else { format!("case {}", entry.first_case) };
+            events.push(format!("new on {}: {}, {place}", entry.device, entry.signature));
         }
         for (name, device) in &sample.devices {
             let before = last.devices.get(name).map_or(0, |device| device.restarts);

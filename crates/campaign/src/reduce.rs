@@ -215,7 +215,7 @@ pub fn reduce(
     let Some(signature) = conclusion.signature(prep.case()) else { bail!("the minimised case does not fail any more") };
     let failing = minimized.finished.then(|| Failing::confirm(&targets[0], prep.case(), &signature)).flatten();
     let passes_without = failing.map(|failing| failing.passes_without()).unwrap_or_default();
-    let asides = judge.asides()?;
+    let asides = judge.asides();
     Ok(Reduction { minimized, prep, conclusion, signature, before, after, passes_at_maximal, passes_without, asides })
 }
 
@@ -469,15 +469,24 @@ impl<'a> Judge<'a> {
         Some((signature, case.clone()))
     }
 
-    /// Those of these candidates that fail again.
-    fn asides(&mut self) -> anyhow::Result<Vec<Aside>> {
+    /// Those of these candidates that fail again, and not on the device that none must fail on; as many as there is time for.
+    fn asides(&mut self) -> Vec<Aside> {
         let mut asides = Vec::new();
         for (first, case) in std::mem::take(&mut self.deaths) {
-            let conclusion = self.one(&case)?;
-            let again = conclusion.signature(&case).filter(|signature| signature.fails_like(&first));
-            asides.extend(again.map(|signature| Aside { prep: Prep::of(case), conclusion, signature }));
+            if self.is_over() {
+                break;
+            }
+            // What was reduced does not depend on it.
+            let Ok(conclusion) = self.one(&case) else { break };
+            let Some(signature) = conclusion.signature(&case).filter(|signature| signature.fails_like(&first)) else {
+                continue;
+            };
+            let prep = Prep::of(case);
+            if !self.against.is_some_and(|against| against.fails_too(&prep, &signature)) {
+                asides.push(Aside { prep, conclusion, signature });
+            }
         }
-        Ok(asides)
+        asides
     }
 
     /// Answers for candidates in order, as far as the first that fails.

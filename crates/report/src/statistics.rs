@@ -119,7 +119,7 @@ pub struct SignatureEntry {
     pub signature: Signature,
     /// How many cases showed it; 0 if only candidates of the minimiser did.
     pub cases: u64,
-    /// Number of the first such case, or of the case that was minimised.
+    /// Number of the first such case; if there is none, of the first one with the signature of the finding that was minimised.
     pub first_case: u64,
     /// Number of the last one.
     #[serde(default)]

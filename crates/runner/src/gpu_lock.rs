@@ -7,16 +7,17 @@
 //!
 //! A process that waits in the kernel part of its driver for a draw that never ends cannot be killed, and keeps the lock: [`killed_holder`].
 //!
-//! When the driver ends what a process had running on the GPU, whose work hangs there, it may spoil the contexts of all others: with the same driver each of their draws then runs
-//! into the same time-out, and what ends that one spoils them again. So the file counts such ends ([`count_reset`]), and who opened the device before the last one does
-//! not launch any more ([`Outdated`]): its process makes room for one that opens the device anew.
+//! Work that hangs on a GPU has to be reset, and with the same driver a reset damages the contexts of all other processes: each of their draws runs into that time-out, too, and is reset
+//! in its turn. So the file counts resets ([`count_reset`]). A process that opened the device before the last one launches nothing more ([`Outdated`]), and the processes that take
+//! their places start when all of them are gone ([`Presence`]).
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::info::{DeviceInfo, DeviceType};
+use crate::info::{DeviceInfo, DeviceType, DriverMode};
+use tangle_features::Api;
 
 /// The lock of one GPU.
 pub(crate) struct GpuLock {
@@ -98,8 +99,13 @@ pub(crate) fn resets(path: &Path) -> u64 {
     file.as_ref().map_or(0, resets_in)
 }
 
-/// The right to have a process that uses a GPU, for as long as it lives. After a reset nobody gets it before all who had it are gone.
-pub(crate) struct Presence(#[expect(dead_code, reason = "its lock is what counts")] Option<File>);
+/// A process on the GPU, as long as this value lives. After a reset none is added before all that were there are gone.
+pub(crate) struct Presence {
+    #[expect(dead_code, reason = "its lock is what counts")]
+    file: Option<File>,
+    /// How many resets were over when it was added.
+    pub(crate) resets: u64,
+}
 
 /// How long processes that were there are waited for: the kernel may take seconds to end what they had on the GPU, or be stuck.
 pub(crate) const LEAVING: Duration = Duration::from_secs(8);
@@ -107,29 +113,34 @@ pub(crate) const LEAVING: Duration = Duration::from_secs(8);
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Presence {
-    /// Waits until nobody is there who was before the last reset, by pauses after each of which it may be called off. The lock is that of the GPU; the file
-    /// beside it says which resets are over.
+    /// Adds a process to those on the GPU of this lock, after all that were there at the last reset. `goes_on_after` sleeps, and says whether to go on waiting. The
+    /// file beside that of the lock has the number of resets that are over.
     pub(crate) fn wait_for(lock: &Path, goes_on_after: impl Fn(Duration) -> bool) -> Presence {
-        let Some(file) = open(&lock.with_extension("present")) else { return Presence(None) };
-        let resets = resets(lock);
+        let Some(file) = open(&lock.with_extension("present")) else {
+            return Presence { file: None, resets: resets(lock) };
+        };
         let begin = Instant::now();
-        while resets_in(&file) != resets {
+        let resets = loop {
+            let resets = resets(lock);
+            if resets_in(&file) >= resets {
+                break resets;
+            }
             // Who stays longer is not waited for a second time.
             if file.try_lock().is_ok() || begin.elapsed() >= LEAVING {
                 let _ = file.write_all_at(&resets.to_le_bytes(), 0);
-                break;
+                break resets;
             }
             if !goes_on_after(LOOK) {
-                break;
+                break resets;
             }
-        }
-        // Of one that it has alone it makes one that it shares.
+        };
+        // A lock that it has alone becomes a shared one.
         let _ = file.lock_shared();
-        Presence(Some(file))
+        Presence { file: Some(file), resets }
     }
 }
 
-/// Counts that work on the GPU of this lock has to be ended. To be called before the process is killed that has it, while nobody else can launch.
+/// Counts that work on the GPU of this lock is reset. Best before the process is killed whose work it is: a draw has the lock alone until then.
 pub(crate) fn count_reset(path: &Path) {
     if let Some(file) = open(path) {
         count_reset_in(&file);
@@ -144,10 +155,12 @@ impl Drop for Held<'_> {
     }
 }
 
-/// The file that processes lock which use a device; none of one that runs on the processors.
+/// The file that processes lock which use a device; none of one that runs on the processors or only compiles. OpenGL and WebGPU do not say which device they have: they
+/// take no turns.
 pub(crate) fn path(info: &DeviceInfo) -> Option<PathBuf> {
     let name = || format!("tangle-gpu-{}-{}.lock", rustix::process::getuid().as_raw(), info.device_uuid);
-    (info.device_type != DeviceType::Cpu).then(|| std::env::temp_dir().join(name()))
+    let executes = info.api() == Api::Vulkan && info.mode == DriverMode::Execute;
+    (executes && info.device_type != DeviceType::Cpu).then(|| std::env::temp_dir().join(name()))
 }
 
 /// The process that has locked a file, if it was killed and is still there.
@@ -256,8 +269,11 @@ mod tests {
         let _fourth = come(&mut || ());
         assert_eq!(looks.get(), 0, "this reset is over");
         count_reset(&lock);
-        let _fifth = come(&mut || ());
-        assert_eq!(looks.get(), 10, "called off: two are still there");
+        let fifth = come(&mut || ());
+        assert_eq!((looks.get(), fifth.resets), (10, 2), "called off: two are still there");
+        // Another reset while it waits.
+        let again = come(&mut || count_reset(&lock));
+        assert_eq!((looks.get(), again.resets), (10, 3));
         drop(third);
     }
 

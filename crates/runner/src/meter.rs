@@ -187,13 +187,15 @@ pub(crate) struct Meter {
     processor: Duration,
     device: Duration,
     blocked: Duration,
+    /// How long it had been blocked when nothing was beside it any more.
+    alone_from: Option<Duration>,
 }
 
 impl Meter {
     /// Begins now. What the process uses up before the first look is not counted.
     pub(crate) fn new(limit: Duration) -> Meter {
         let zero = Duration::ZERO;
-        Meter { limit, patience: PATIENCE, last: None, processor: zero, device: zero, blocked: zero }
+        Meter { limit, patience: PATIENCE, last: None, processor: zero, device: zero, blocked: zero, alone_from: None }
     }
 
     /// The same, of a process that does not wait for others.
@@ -203,7 +205,7 @@ impl Meter {
 
     /// From now on the process does not wait for others, or may.
     pub(crate) fn set_alone(&mut self, alone: bool) {
-        self.patience = if alone { 1 } else { PATIENCE };
+        self.alone_from = alone.then_some(self.alone_from.unwrap_or(self.blocked));
     }
 
     /// Takes a look. Says what has gone on too long, and for how long.
@@ -224,6 +226,7 @@ impl Meter {
             (Stall::Processor, self.processor, 1),
             (Stall::Device, self.device, 1),
             (Stall::Blocked, self.blocked, self.patience),
+            (Stall::Blocked, self.alone_from.map_or(Duration::ZERO, |from| self.blocked.saturating_sub(from)), 1),
         ];
         let over = limits.into_iter().find(|(_, time, times)| *time >= self.limit.saturating_mul(*times));
         over.map(|(how, time, _)| (how, time))
@@ -279,13 +282,26 @@ mod tests {
 
     #[test]
     fn what_has_nothing_beside_it_is_not_blocked_by_others() {
-        let mut has_the_gpu = Meter::new(TICK * 4);
-        has_the_gpu.set_alone(true);
-        for mut meter in [Meter::with_nothing_beside(TICK * 4), has_the_gpu] {
-            let begin = Instant::now();
-            let seen = (0..=4).map(|look| meter.look(begin + TICK * look, Usage::default(), TICK).map(|(how, _)| how));
-            assert_eq!(seen.collect::<Vec<_>>(), [None, None, None, None, Some(Stall::Blocked)]);
-        }
+        let begin = Instant::now();
+        let look =
+            |meter: &mut Meter, look| meter.look(begin + TICK * look, Usage::default(), TICK).map(|(how, _)| how);
+        let mut meter = Meter::with_nothing_beside(TICK * 4);
+        let seen = (0..=4).map(|at| look(&mut meter, at));
+        assert_eq!(seen.collect::<Vec<_>>(), [None, None, None, None, Some(Stall::Blocked)]);
+        // Blocked beside others for two limits, then with the device to itself for one.
+        let mut meter = Meter::new(TICK * 4);
+        assert!((0..=8).all(|at| look(&mut meter, at).is_none()));
+        meter.set_alone(true);
+        let seen = (9..=12).map(|at| look(&mut meter, at));
+        assert_eq!(seen.collect::<Vec<_>>(), [None, None, None, Some(Stall::Blocked)]);
+        // For half of one, and then no longer: three limits in all.
+        let mut meter = Meter::new(TICK * 4);
+        assert!((0..=8).all(|at| look(&mut meter, at).is_none()));
+        meter.set_alone(true);
+        assert!((9..=10).all(|at| look(&mut meter, at).is_none()));
+        meter.set_alone(false);
+        let seen = (11..=12).map(|at| look(&mut meter, at));
+        assert_eq!(seen.collect::<Vec<_>>(), [None, Some(Stall::Blocked)]);
     }
 
     #[test]

@@ -135,10 +135,10 @@ pub(crate) struct Supervisor {
     given_up: Option<String>,
     /// The file that is locked by who uses the device, if it is a GPU of this machine.
     lock: Option<PathBuf>,
-    /// How often that GPU had been reset when the worker opened it.
-    resets: u64,
-    /// The right to have a worker there.
+    /// The worker among the processes on that GPU.
     presence: Option<Presence>,
+    /// When to see whether that GPU was reset, while the worker has nothing to do.
+    next_look: Instant,
     /// The process that holds the lock although it was killed, and since when.
     killed_holder: Option<(u32, Instant)>,
 }
@@ -184,8 +184,8 @@ impl Supervisor {
             failures: 0,
             given_up: None,
             lock: None,
-            resets: 0,
             presence: None,
+            next_look: Instant::now(),
             killed_holder: None,
         }
     }
@@ -217,7 +217,9 @@ impl Supervisor {
         self.shared.note_work(self.sent > 0);
         let events = self.worker.as_ref().map_or_else(never, |worker| worker.events().clone());
         let granted = self.request.as_ref().map_or_else(never, |request| request.granted().clone());
-        let clock = self.watch.as_ref().map_or_else(never, |watch| at(watch.next_look));
+        let on_gpu = self.worker.as_ref().and(self.lock.as_ref());
+        let next_look = self.watch.as_ref().map(|watch| watch.next_look).or(on_gpu.map(|_| self.next_look));
+        let clock = next_look.map_or_else(never, at);
         let lingered = self.lease.as_ref().and(self.idle_since).map_or_else(never, |since| at(since + self.linger));
         select! {
             recv(self.submitted) -> job => match job {
@@ -397,10 +399,11 @@ impl Supervisor {
             }
         };
         let says_outdated = matches!(end, WorkerEnd::Exit(OUTDATED));
-        if says_outdated && self.resets_now() != self.resets {
+        let was_reset = self.was_reset();
+        self.presence = None;
+        if says_outdated && was_reset {
             // The next one opens the device anew, and gets the same job.
             (self.sent, self.watch) = (0, None);
-            self.presence = None;
             return;
         }
         match watch.and_then(|watch| Some((watch.stage?, watch.meter.spent()))) {
@@ -410,7 +413,8 @@ impl Supervisor {
             }
             Some((stage, spent)) => {
                 self.failures = 0;
-                if stage.is_executing() {
+                if matches!(stage, Stage::Wait { .. }) {
+                    // Most likely the GPU still has what the worker left there.
                     self.count_reset();
                 }
                 let outcome = match end {
@@ -426,12 +430,20 @@ impl Supervisor {
 
     /// Sees what the worker has used up.
     fn look(&mut self) {
-        let was_reset = self.lock.as_deref().is_some_and(|lock| gpu_lock::resets(lock) != self.resets);
-        let (Some(watch), Some(worker)) = (&mut self.watch, &self.worker) else { return };
-        if was_reset && !watch.stage.is_some_and(Stage::is_executing) {
-            self.drop_worker();
+        self.next_look = Instant::now() + TICK;
+        let is_executing = self.watch.as_ref().and_then(|watch| watch.stage).is_some_and(Stage::is_executing);
+        if let Some(worker) = &self.worker
+            && !is_executing
+            && self.was_reset()
+        {
+            // What it has said already counts.
+            match worker.events().try_recv() {
+                Ok(event) => self.hear(event),
+                Err(_) => drop(self.drop_worker()),
+            }
             return;
         }
+        let (Some(watch), Some(worker)) = (&mut self.watch, &self.worker) else { return };
         let every = if self.driver.is_remote() { RELAY_REPORTS } else { TICK };
         watch.next_look = Instant::now() + every;
         let waits_for_others = matches!(watch.stage, Some(Stage::Lock { .. }));
@@ -472,8 +484,10 @@ impl Supervisor {
         self.lock.as_deref().map(|lock| Presence::wait_for(lock, goes_on_after))
     }
 
-    fn resets_now(&self) -> u64 {
-        self.lock.as_deref().map_or(0, gpu_lock::resets)
+    /// True if the GPU was reset since the worker was added to the processes there.
+    fn was_reset(&self) -> bool {
+        let now = self.lock.as_deref().map(gpu_lock::resets);
+        now.zip(self.presence.as_ref()).is_some_and(|(now, presence)| now != presence.resets)
     }
 
     fn count_reset(&self) {
@@ -526,6 +540,14 @@ impl Supervisor {
     fn start_worker(&mut self) -> Result<DeviceInfo, StartProblem> {
         self.presence = None;
         self.presence = self.wait_for_presence();
+        let started = self.start_present();
+        if started.is_err() {
+            self.presence = None;
+        }
+        started
+    }
+
+    fn start_present(&mut self) -> Result<DeviceInfo, StartProblem> {
         let mut worker = WorkerProcess::spawn_logged(&self.driver, self.worker_exe.as_deref(), self.stderr.as_deref())?;
         let mut devices = worker.greet(&self.driver, &self.start)?;
         let index = self.index as usize;
@@ -536,7 +558,6 @@ impl Supervisor {
         self.lock = gpu_lock::path(&info).filter(|_| !self.driver.is_remote());
         // The first worker says which GPU it is.
         self.presence = self.presence.take().or_else(|| self.wait_for_presence());
-        self.resets = self.resets_now();
         worker.open(self.index, &self.start)?;
         self.last_message = Instant::now();
         self.worker = Some(worker);

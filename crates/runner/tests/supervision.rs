@@ -105,20 +105,65 @@ fn a_gpu_that_a_killed_process_keeps_is_given_up() {
     holder.kill().unwrap();
     holder.wait().unwrap();
     std::fs::remove_file(&path).unwrap();
+    let _ = std::fs::remove_file(path.with_extension("present"));
     let Some(Outcome::WorkerLost { reason }) = outcomes.last() else { panic!("{outcomes:?}") };
     assert!(reason.starts_with(&format!("the GPU is stuck: process {} was killed", holder.id())), "{reason}");
 }
 
-#[test]
-fn after_a_hang_on_a_gpu_every_worker_opens_it_anew() {
-    let driver = |fault| {
-        let mut driver = DriverConfig { name: "reset".into(), ..null_driver(fault) };
+/// Null devices that take turns, as those on one GPU do, and the file that its processes share. Each test has a name of its own.
+struct Gpu {
+    name: &'static str,
+    lock: std::path::PathBuf,
+}
+
+impl Gpu {
+    fn new(name: &'static str) -> Gpu {
+        let uuid = Device::open(&Gpu::driver(name, ""), 0, &options()).unwrap().info().device_uuid;
+        let file = format!("tangle-gpu-{}-{uuid}.lock", rustix::process::getuid().as_raw());
+        Gpu { name, lock: std::env::temp_dir().join(file) }
+    }
+
+    fn driver(name: &str, fault: &str) -> DriverConfig {
+        let mut driver = DriverConfig { name: name.into(), ..null_driver(fault) };
         driver.env.insert("TANGLE_WORKER_NULL".into(), "takes-turns".into());
         driver
-    };
-    let options = DeviceOptions { timeout: Some(Duration::from_millis(200)), ..options() };
-    let open = |fault| Device::open(&driver(fault), 0, &options).unwrap();
-    let (hangs, beside) = (open("stall@2"), open(""));
+    }
+
+    fn open(&self, fault: &str) -> Device {
+        let options = DeviceOptions { timeout: Some(Duration::from_millis(200)), ..options() };
+        Device::open(&Gpu::driver(self.name, fault), 0, &options).unwrap()
+    }
+
+    fn present(&self) -> std::path::PathBuf {
+        self.lock.with_extension("present")
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        for path in [&self.lock, &self.present()] {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+#[test]
+fn idle_workers_leave_a_gpu_that_is_reset() {
+    let gpu = Gpu::new("left");
+    let (hangs, _idle) = (gpu.open("stall@1"), gpu.open(""));
+    assert!(matches!(hangs.run(marked_job(1)), Outcome::TimedOut { .. } | Outcome::Crashed { .. }));
+    let present = std::fs::File::open(gpu.present()).unwrap();
+    let begin = Instant::now();
+    while present.try_lock().is_err() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "somebody stays");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn after_a_hang_on_a_gpu_every_worker_opens_it_anew() {
+    let gpu = Gpu::new("reset");
+    let (hangs, beside) = (gpu.open("stall@2"), gpu.open(""));
     assert_eq!(words(hangs.run(marked_job(1)), 0), [1]);
     assert_eq!(words(beside.run(marked_job(1)), 0), [1]);
     hangs.submit(marked_job(2));

@@ -191,6 +191,9 @@ impl Campaign {
             }
             let found = signature.as_ref().or(recovered.map(|recovered| &recovered.signature))?;
             let entry = statistics.finding(&target.name, found, index);
+            if entry.cases == 0 {
+                entry.first_case = index;
+            }
             entry.cases += 1;
             entry.last_case = index;
             let folder = folder.as_ref().or(recovered.map(|recovered| &recovered.folder))?;
@@ -236,21 +239,29 @@ impl Campaign {
     pub(super) fn enter_aside(&self, request: &Request, aside: &Aside) {
         let Some(target) = self.target(&request.device) else { return };
         let Aside { prep, conclusion, signature } = aside;
-        let is_known = self.options.known.by_signature(&target.id(), signature).is_some();
+        if self.options.known.by_signature(&target.id(), signature).is_some() {
+            return;
+        }
         let number = self.update(|statistics| {
-            let first = statistics.found(&target.name, &request.signature).map_or(0, |entry| entry.first_case);
-            (!is_known && statistics.found(&target.name, signature).is_none()).then_some(first)
+            let number = statistics.found(&target.name, &request.signature)?.first_case;
+            let is_new = statistics.found(&target.name, signature).is_none();
+            // From here on it is nobody else's.
+            is_new.then(|| statistics.finding(&target.name, signature, number).first_case)
         });
         let Some(number) = number else { return };
         // It is none of the sequence, and has no number.
         let finding = finding(target, prep, conclusion, signature.clone());
-        // Where there is no room any more the search has said so.
-        let Ok(folder) = self.save(target, &finding, &self.folder.findings()) else { return };
+        let folder = match self.save(target, &finding, &self.folder.findings()) {
+            Ok(folder) => folder,
+            Err(error) => return self.note_failure(Err(error)),
+        };
+        self.ask_for_dump(&target.name, &folder);
         self.has_finding.store(true, Ordering::SeqCst);
         self.update(|statistics| {
-            let entry = statistics.finding(&target.name, signature, number);
-            entry.folders.push(self.relative(&folder));
+            statistics.finding(&target.name, signature, number).folders.push(self.relative(&folder));
         });
+        // No case that runs again would bring it back.
+        self.note_failure(self.save_state());
         if let Some(background) = &self.background {
             let (device, case, signature) = (target.name.clone(), prep.case().clone(), signature.clone());
             background.ask(Request { device, case, signature, folder }, 0);

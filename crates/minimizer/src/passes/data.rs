@@ -38,7 +38,7 @@ impl Source {
             Source::Push(k) => Expr::Push(k),
             Source::Constant(k) => Expr::Constant(k),
             Source::Flat(k) => Expr::Flat(k),
-            // Nothing reads one alone.
+            // Only what has a literal for its index reads one alone, and that is left to `descriptors`.
             Source::Resource(k) => Expr::Uint(k),
         }
     }
@@ -121,31 +121,34 @@ pub fn sources(case: &Case) -> Candidates<'_> {
 /// by as small a mask.
 pub fn descriptors(case: &Case) -> Candidates<'_> {
     let read = exprs(&case.program);
-    let words = (0..).zip(&case.data.resources).filter(|(k, _)| read.iter().any(|at| reads(at.expr, *k)));
+    let words = resources(&case.data).filter(|source| read.iter().any(|at| reads(at.expr, *source)));
     let half = case.data.resources.len() / 2;
     let halves = (half > 0).then_some(ResourceEdit::Halve(half));
-    let edits: Vec<_> = words.map(|(k, word)| ResourceEdit::Word(k, *word)).chain(halves).collect();
+    let edits: Vec<_> = words.map(ResourceEdit::Word).chain(halves).collect();
     each(case, edits, |case, edit| match edit {
-        ResourceEdit::Word(k, word) => each_expr_mut(&mut case.program, &mut |_, expr| {
-            if reads(expr, k) {
-                *expr = Expr::Uint(word);
-            }
-        }),
+        ResourceEdit::Word(source) => {
+            let Some(word) = constant(&case.data, source) else { return };
+            each_expr_mut(&mut case.program, &mut |_, expr| {
+                if reads(expr, source) {
+                    *expr = Expr::Uint(word);
+                }
+            });
+        }
         ResourceEdit::Halve(half) => halve(case, half),
     })
 }
 
 /// A change of resources, or of what reads them.
 enum ResourceEdit {
-    /// This word for what reads the resource of this number.
-    Word(u32, u32),
+    /// Its word for what reads this resource.
+    Word(Source),
     /// So many are left.
     Halve(usize),
 }
 
-/// True of an expression that reads the resource of this number, and always that.
-fn reads(expr: &Expr, number: u32) -> bool {
-    matches!(expr, Expr::Resource(resource) if *resource.index == Expr::Uint(number))
+/// True of an expression that reads this resource, and always that.
+fn reads(expr: &Expr, source: Source) -> bool {
+    matches!(expr, Expr::Resource(resource) if *resource.index == source.expr())
 }
 
 fn halve(case: &mut Case, half: usize) {

@@ -363,7 +363,7 @@ fn not_minimized(campaign: &Campaign) -> Vec<String> {
     let row = |entry: &SignatureEntry| {
         let SignatureEntry { device, signature, first_case, .. } = entry;
         let cases = match entry.cases {
-            0 => format!("while case {first_case} was minimised"),
+            0 => "in the minimiser".to_owned(),
             cases => format!("{} cases, first {first_case}", thousands(cases)),
         };
         let mut text = line(&format!("not minimised: {device} {signature} ({cases})"));
