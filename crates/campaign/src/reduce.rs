@@ -685,20 +685,19 @@ mod tests {
         assert!(reduction.after.is_always());
     }
 
-    /// A reference device whose fault goes away with maximal reconvergence.
-    struct RightAtMaximal(Reference, Reference);
+    /// A device that does with a task what a test says.
+    struct Scripted<S>(S);
 
-    impl Worker for RightAtMaximal {
+    impl<S: Fn(&Task<'_>, &Sender<Completion>) + Send + Sync> Worker for Scripted<S> {
         fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
-            let is_maximal = task.prepared.case.tier == Tier::Maximal;
-            if is_maximal { &self.1 } else { &self.0 }.submit(task, completions);
+            (self.0)(task, completions);
         }
     }
 
-    impl Executor for RightAtMaximal {
+    impl<S: Fn(&Task<'_>, &Sender<Completion>) + Send + Sync> Executor for Scripted<S> {
         fn description(&self) -> Description {
-            let (name, info) = ("by tier".to_owned(), serde_json::Value::Null);
-            Description { name, capabilities: Capabilities::reference(self.0.subgroup_size), info }
+            let (name, info) = ("scripted".to_owned(), serde_json::Value::Null);
+            Description { name, capabilities: Capabilities::reference(reference("reference").subgroup_size), info }
         }
 
         fn workers(&self) -> Vec<&dyn Worker> {
@@ -710,63 +709,50 @@ mod tests {
         fn runs(&self) -> Runs {
             Runs::Tree
         }
+    }
+
+    fn scripted(submit: impl Fn(&Task<'_>, &Sender<Completion>) + Send + Sync + 'static) -> [Target; 1] {
+        [Target::new(Box::new(Scripted(submit)))]
+    }
+
+    fn reference(name: &str) -> Reference {
+        name.parse().expect("there is such a device")
     }
 
     #[test]
     fn what_passes_at_maximal_keeps_its_severity_and_says_so() {
         let elected = Expr::Cast(Scalar::Uint, Box::new(Expr::subgroup(SubgroupOp::Elect, [])));
-        let device = |name: &str| name.parse().expect("there is such a device");
-        let device = RightAtMaximal(device("reference:elect_highest"), device("reference"));
+        let (wrong, right) = (reference("reference:elect_highest"), reference("reference"));
+        let device = scripted(move |task, completions| {
+            let is_maximal = task.prepared.case.tier == Tier::Maximal;
+            if is_maximal { &right } else { &wrong }.submit(task, completions);
+        });
         // Without the `if` it is hard at tier plain, too.
-        let (found, reduction) = reduced(&[Target::new(Box::new(device))], &in_one_arm(elected), Same::Failure, 0);
+        let (found, reduction) = reduced(&device, &in_one_arm(elected), Same::Failure, 0);
         assert_eq!(reduction.signature.severity(), found.severity());
         assert_eq!((reduction.prep.case().tier, reduction.passes_at_maximal), (Tier::Plain, true));
-    }
-
-    /// A reference device that elects the wrong lane, and dies of a program without an `if`.
-    struct DiesOfStraightCode(Reference);
-
-    impl Worker for DiesOfStraightCode {
-        fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
-            let body = &task.prepared.case.program.functions.last().expect("main").body;
-            if body.iter().any(|stmt| matches!(stmt, Stmt::If { .. })) {
-                return self.0.submit(task, completions);
-            }
-            let stage = tangle_runner::Stage::Pipeline;
-            let outcome = Outcome::Crashed { end: WorkerEnd::Signal(11), stage, stderr: Lines::default() };
-            completions.send(Completion { job: task.id, outcome }).expect("somebody waits");
-        }
-    }
-
-    impl Executor for DiesOfStraightCode {
-        fn description(&self) -> Description {
-            let (name, info) = ("dies".to_owned(), serde_json::Value::Null);
-            Description { name, capabilities: Capabilities::reference(self.0.subgroup_size), info }
-        }
-
-        fn workers(&self) -> Vec<&dyn Worker> {
-            vec![self]
-        }
-
-        fn open_workers(&mut self, _jobs: NonZero<usize>, _warn: &mut dyn FnMut(String)) {}
-
-        fn runs(&self) -> Runs {
-            Runs::Tree
-        }
     }
 
     #[test]
     fn a_candidate_that_the_driver_dies_of_is_kept() {
         let elected = Expr::Cast(Scalar::Uint, Box::new(Expr::subgroup(SubgroupOp::Elect, [])));
-        let device = DiesOfStraightCode("reference:elect_highest".parse().expect("there is such a device"));
-        let device = [Target::new(Box::new(device))];
+        let wrong = reference("reference:elect_highest");
+        let device = scripted(move |task, completions| {
+            let body = &task.prepared.case.program.functions.last().expect("main").body;
+            if body.iter().any(|stmt| matches!(stmt, Stmt::If { .. })) {
+                return wrong.submit(task, completions);
+            }
+            let stage = tangle_runner::Stage::Pipeline;
+            let outcome = Outcome::Crashed { end: WorkerEnd::Signal(11), stage, stderr: Lines::default() };
+            completions.send(Completion { job: task.id, outcome }).expect("somebody waits");
+        });
         let (_, reduction) = reduced(&device, &in_one_arm(elected), Same::Failure, 200);
         assert_eq!(reduction.signature.kind, Kind::Value);
         let [aside] = &reduction.asides[..] else { panic!("{:?}", reduction.asides) };
         assert_eq!(aside.signature.kind, Kind::Crash);
         let place = tempfile::tempdir().expect("a temporary folder");
         let minimized = MinimizedPath::new(&place.path().join("minimized"));
-        let folders = minimized.save_asides(&device[0], &reduction.asides).expect("there is room");
+        let folders = minimized.save_asides(&device[0], &reduction.asides).expect("the folder can be written");
         let saved = Case::from_json(&std::fs::read_to_string(folders[0].join("case.json")).expect("it is saved"));
         assert_eq!(saved.expect("a case"), *aside.prep.case());
         assert!(folders[0].starts_with(place.path().join("other-failures")), "{folders:?}");

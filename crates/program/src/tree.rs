@@ -16,7 +16,7 @@ use crate::ops::{BinaryOp, Intrinsic, UnaryOp};
 use crate::resource::ResourceClass;
 use crate::subgroup::{Fold, SubgroupOp};
 use crate::types::{Scalar, Type};
-pub use visit::{Operands, ends_in_jump, walk_block};
+pub use visit::{Operands, around_bodies, ends_in_jump, walk_block};
 
 /// Index of a variable in its function: parameters first, then locals.
 pub type VarId = u32;

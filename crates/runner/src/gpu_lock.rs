@@ -80,11 +80,9 @@ fn open(path: &Path) -> Option<File> {
     options.open(path).ok()
 }
 
-/// Bytes of the number in the file, the lowest first; there is none before the first reset.
-type Number = [u8; 8];
-
+/// The number that a file holds, its lowest byte first; there is none before the first reset.
 fn resets_in(file: &File) -> u64 {
-    let mut bytes = Number::default();
+    let mut bytes = [0; 8];
     file.read_exact_at(&mut bytes, 0).map_or(0, |()| u64::from_le_bytes(bytes))
 }
 

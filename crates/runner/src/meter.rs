@@ -182,7 +182,6 @@ fn engine_time(fdinfo: &str, clients: &mut HashSet<String>) -> Duration {
 /// Watches one piece of a process's work.
 pub(crate) struct Meter {
     limit: Duration,
-    patience: u32,
     last: Option<(Instant, Usage)>,
     processor: Duration,
     device: Duration,
@@ -195,12 +194,12 @@ impl Meter {
     /// Begins now. What the process uses up before the first look is not counted.
     pub(crate) fn new(limit: Duration) -> Meter {
         let zero = Duration::ZERO;
-        Meter { limit, patience: PATIENCE, last: None, processor: zero, device: zero, blocked: zero, alone_from: None }
+        Meter { limit, last: None, processor: zero, device: zero, blocked: zero, alone_from: None }
     }
 
     /// The same, of a process that does not wait for others.
     pub(crate) fn with_nothing_beside(limit: Duration) -> Meter {
-        Meter { patience: 1, ..Meter::new(limit) }
+        Meter { alone_from: Some(Duration::ZERO), ..Meter::new(limit) }
     }
 
     /// From now on the process does not wait for others, or may.
@@ -225,7 +224,7 @@ impl Meter {
         let limits = [
             (Stall::Processor, self.processor, 1),
             (Stall::Device, self.device, 1),
-            (Stall::Blocked, self.blocked, self.patience),
+            (Stall::Blocked, self.blocked, PATIENCE),
             (Stall::Blocked, self.alone_from.map_or(Duration::ZERO, |from| self.blocked.saturating_sub(from)), 1),
         ];
         let over = limits.into_iter().find(|(_, time, times)| *time >= self.limit.saturating_mul(*times));

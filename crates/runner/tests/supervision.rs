@@ -82,13 +82,18 @@ sys.stdin.readline()
 ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[platform.machine()], 0)
 ";
 
+/// The file that processes lock which use a device.
+fn gpu_lock(device: &Device) -> std::path::PathBuf {
+    let name = format!("tangle-gpu-{}-{}.lock", rustix::process::getuid().as_raw(), device.info().device_uuid);
+    std::env::temp_dir().join(name)
+}
+
 #[test]
 fn a_gpu_that_a_killed_process_keeps_is_given_up() {
     let driver = DriverConfig { name: "stuck".into(), ..null_driver("lock@1,lock@2,lock@3,lock@4,lock@5,lock@6") };
     let options = DeviceOptions { timeout: Some(Duration::from_millis(100)), ..options() };
     let device = Device::open(&driver, 0, &options).unwrap();
-    let name = format!("tangle-gpu-{}-{}.lock", rustix::process::getuid().as_raw(), device.info().device_uuid);
-    let path = std::env::temp_dir().join(name);
+    let path = gpu_lock(&device);
     let mut holder = Command::new("python3")
         .args(["-c", KILLED_HOLDER])
         .arg(&path)
@@ -118,9 +123,7 @@ struct Gpu {
 
 impl Gpu {
     fn new(name: &'static str) -> Gpu {
-        let uuid = Device::open(&Gpu::driver(name, ""), 0, &options()).unwrap().info().device_uuid;
-        let file = format!("tangle-gpu-{}-{uuid}.lock", rustix::process::getuid().as_raw());
-        Gpu { name, lock: std::env::temp_dir().join(file) }
+        Gpu { name, lock: gpu_lock(&Device::open(&Gpu::driver(name, ""), 0, &options()).unwrap()) }
     }
 
     fn driver(name: &str, fault: &str) -> DriverConfig {

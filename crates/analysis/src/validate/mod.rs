@@ -26,7 +26,9 @@ use tangle_program::interface::MAX_FLATS;
 use tangle_program::memory::{FILL_INDEX, MAX_SHARED_BYTES};
 use tangle_program::resource::MAX_RESOURCES;
 use tangle_program::subgroup::{MAX_SUBGROUP_SIZE, is_subgroup_size};
-use tangle_program::tree::{Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt};
+use tangle_program::tree::{
+    Block, Expr, Function, FunctionId, MAX_BLOCK_DEPTH, MAX_EXPR_DEPTH, Program, Stmt, around_bodies,
+};
 use tangle_program::types::Scalar;
 
 use self::checker::Checker;
@@ -439,7 +441,8 @@ fn program(case: &Case) -> Checked {
     function_names(functions).at(|| "functions".into())?;
     shared(case).at(|| "shared".into())?;
     let undefined = MayBeUndefined::of(&case.program, &case.entry_point);
-    let in_switch = called_in_switch(functions);
+    // In the callers, too.
+    let in_switch = around_bodies(functions, false, |inside, stmt| inside || matches!(stmt, Stmt::Switch { .. }));
     let tangles = |id: FunctionId| match case.tier {
         Tier::Maximal if !in_switch[id as usize] => Tangles::Exact,
         Tier::Plain | Tier::SubgroupUniform | Tier::Maximal => Tangles::Loose,
@@ -449,27 +452,6 @@ fn program(case: &Case) -> Checked {
         let mut checker = Checker::new(case, id, function, &undefined, &mut sites);
         checker.function(tangles(id)).at(|| format!("functions[{id}]"))
     })
-}
-
-/// For each function: whether a switch, in its callers, may be around it.
-fn called_in_switch(functions: &[Function]) -> Vec<bool> {
-    fn mark(block: &Block, in_switch: bool, found: &mut [bool]) {
-        for stmt in block {
-            if let Stmt::Call { function, .. } = stmt
-                && let Some(found) = found.get_mut(*function as usize)
-            {
-                *found |= in_switch;
-            }
-            let inside = in_switch || matches!(stmt, Stmt::Switch { .. });
-            stmt.nested_blocks().for_each(|block| mark(block, inside, found));
-        }
-    }
-    let mut found = vec![false; functions.len()];
-    // Callers stand after what they call.
-    for id in (0..functions.len()).rev() {
-        mark(&functions[id].body, found[id], &mut found);
-    }
-    found
 }
 
 // 8. Cost

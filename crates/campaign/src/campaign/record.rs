@@ -207,13 +207,18 @@ impl Campaign {
             // Nobody runs it again.
             return Ok(());
         }
-        if let (Some(background), Some(signature), Some(prep), Some(folder), Some(nth)) =
-            (&self.background, signature, witness, folder, nth)
-        {
+        if let (Some(signature), Some(prep), Some(folder), Some(nth)) = (signature, witness, folder, nth) {
+            self.ask_for_minimized(target, prep, signature, folder, nth);
+        }
+        Ok(())
+    }
+
+    /// Puts a saved finding into the queue of those to be minimised: the `nth` of its signature.
+    fn ask_for_minimized(&self, target: &Target, prep: &Prep, signature: &Signature, folder: PathBuf, nth: usize) {
+        if let Some(background) = &self.background {
             let (device, case, signature) = (target.name.clone(), prep.case().clone(), signature.clone());
             background.ask(Request { device, case, signature, folder }, nth);
         }
-        Ok(())
     }
 
     /// Saves a finding unless there are enough of its kind.
@@ -262,10 +267,7 @@ impl Campaign {
         });
         // No case that runs again would bring it back.
         self.note_failure(self.save_state());
-        if let Some(background) = &self.background {
-            let (device, case, signature) = (target.name.clone(), prep.case().clone(), signature.clone());
-            background.ask(Request { device, case, signature, folder }, 0);
-        }
+        self.ask_for_minimized(target, prep, signature, folder, 0);
     }
 
     /// Saves a failure that occurred once unless there are enough of its kind, and counts it apart: it is no finding.

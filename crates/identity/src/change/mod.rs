@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use tangle_analysis::validate::validate;
 use tangle_oracle::judge::Mismatch;
 use tangle_program::case::{Case, InvocationId};
+use tangle_program::tree::around_bodies;
 
 use crate::account::{Account, Lane};
 use construct::Construct;
@@ -97,7 +98,7 @@ impl Change {
         if self.0 == Kind::HelperLoad {
             helper_load::compute(&mut changed);
         }
-        let bodies = within::of_bodies(&case.program.functions);
+        let bodies = around_bodies(&case.program.functions, Within::StraightCode, Within::inside);
         for (function, here) in changed.program.functions.iter_mut().zip(bodies) {
             match self.0 {
                 Kind::Construct(construct, place) => construct.take_out(&mut function.body, place, here),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tangle_program::tree::{Block, Function, Stmt};
+use tangle_program::tree::Stmt;
 
 /// The constructs around a statement, in its function and around the calls of that: a loop, or else a switch, or else an `if`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,27 +30,6 @@ impl Within {
             _ => Within::StraightCode,
         })
     }
-}
-
-/// For each function the place of its body: that of its calls, of several the one that is last in [`Within`].
-pub fn of_bodies(functions: &[Function]) -> Vec<Within> {
-    fn note_calls(block: &Block, here: Within, places: &mut [Within]) {
-        for stmt in block {
-            if let Stmt::Call { function, .. } = stmt
-                && let Some(place) = places.get_mut(*function as usize)
-            {
-                *place = here.max(*place);
-            }
-            let inside = here.inside(stmt);
-            stmt.nested_blocks().for_each(|block| note_calls(block, inside, places));
-        }
-    }
-    let mut places = vec![Within::StraightCode; functions.len()];
-    // Callers stand after what they call.
-    for (id, function) in functions.iter().enumerate().rev() {
-        note_calls(&function.body, places[id], &mut places);
-    }
-    places
 }
 
 impl fmt::Display for Within {

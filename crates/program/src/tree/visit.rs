@@ -1,6 +1,6 @@
 //! Going through a tree: the operands of an expression, and what a statement reads, writes and holds, each said once.
 
-use super::{Arg, Arm, Atomic, Block, Discard, Expr, LoopKind, Program, Stmt, VarId};
+use super::{Arg, Arm, Atomic, Block, Discard, Expr, Function, LoopKind, Program, Stmt, VarId};
 use crate::memory::ArrayId;
 use crate::ops::Intrinsic;
 
@@ -389,4 +389,25 @@ pub fn walk_block<'a>(block: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
         visit(stmt);
         stmt.nested_blocks().for_each(|inner| walk_block(inner, visit));
     }
+}
+
+/// For each function what is around its body: the greatest of what is around its calls, and `outside` if there is none. `inside` says what is around
+/// the blocks of a statement, of what is around the statement itself. Callers have to stand after what they call.
+pub fn around_bodies<T: Copy + Ord>(functions: &[Function], outside: T, inside: impl Fn(T, &Stmt) -> T) -> Vec<T> {
+    fn note_calls<T: Copy + Ord>(block: &Block, here: T, inside: &impl Fn(T, &Stmt) -> T, around: &mut [T]) {
+        for stmt in block {
+            if let Stmt::Call { function, .. } = stmt
+                && let Some(around) = around.get_mut(*function as usize)
+            {
+                *around = here.max(*around);
+            }
+            let within = inside(here, stmt);
+            stmt.nested_blocks().for_each(|block| note_calls(block, within, inside, around));
+        }
+    }
+    let mut around = vec![outside; functions.len()];
+    for (id, function) in functions.iter().enumerate().rev() {
+        note_calls(&function.body, around[id], &inside, &mut around);
+    }
+    around
 }
