@@ -43,6 +43,10 @@ pub struct OpInfo {
     pub rank: u64,
     /// How well results of float types stand. Those of other types are [`Severity::Hard`].
     pub float_severity: Severity,
+    /// The rule of docs/rules.md that its results follow from.
+    pub rule: RuleNumber,
+    /// The rule that its results of float types follow from, where that is another.
+    pub float_rule: Option<RuleNumber>,
     /// Document and section of `sentence`.
     pub source: &'static str,
     /// What the result is, word for word; `{}` stands for the name of the fold. Empty for barriers.
@@ -54,24 +58,7 @@ pub struct OpInfo {
 impl OpInfo {
     /// The rule that its results of a type follow from.
     pub fn rule(&self, scalar: Scalar) -> RuleNumber {
-        let of_operations = |number| RuleNumber::new('P', number);
-        match (self.op, self.category) {
-            (SubgroupOp::Elect, _) => RuleNumber::new('O', 11),
-            (SubgroupOp::AllEqual, _) => of_operations(13),
-            (_, Category::Quad | Category::QuadControl) => of_operations(11),
-            (_, Category::Derivative) => RuleNumber::new('H', 8),
-            (_, Category::Clustered | Category::RotateClustered) => of_operations(10),
-            (_, Category::Partitioned) => of_operations(12),
-            (_, Category::Arithmetic) if scalar.is_float() => {
-                of_operations(if self.float_severity == Severity::Quality { 8 } else { 9 })
-            }
-            (_, Category::Ballot) if self.reach == Reach::Own => of_operations(5),
-            (_, Category::Arithmetic | Category::Ballot) => of_operations(3),
-            (
-                _,
-                Category::Basic | Category::Vote | Category::Shuffle | Category::ShuffleRelative | Category::Rotate,
-            ) => of_operations(1),
-        }
+        self.float_rule.filter(|_| scalar.is_float()).unwrap_or(self.rule)
     }
 
     /// True if the result depends on which other lanes are in `T`, or on their operands.
@@ -137,6 +124,29 @@ const GLSL_ROTATE: &str = "GL_KHR_shader_subgroup_rotate rev 1";
 const GLSL_PARTITIONED: &str = "GL_NV_shader_subgroup_partitioned rev 1";
 const GLSL_QUAD_CONTROL: &str = "GL_EXT_shader_quad_control rev 1, §8.18";
 
+/// The result is a function of the tangle and of its lanes' operands.
+const P1: RuleNumber = RuleNumber::new('P', 1);
+/// Lanes outside of the tangle add nothing.
+const P3: RuleNumber = RuleNumber::new('P', 3);
+/// Functions of a lane's own ballot.
+const P5: RuleNumber = RuleNumber::new('P', 5);
+/// Sums and products of floats.
+const P8: RuleNumber = RuleNumber::new('P', 8);
+/// Minimum and maximum of floats.
+const P9: RuleNumber = RuleNumber::new('P', 9);
+/// Clusters.
+const P10: RuleNumber = RuleNumber::new('P', 10);
+/// Quads.
+const P11: RuleNumber = RuleNumber::new('P', 11);
+/// Partitions.
+const P12: RuleNumber = RuleNumber::new('P', 12);
+/// AllEqual.
+const P13: RuleNumber = RuleNumber::new('P', 13);
+/// Derivatives.
+const H8: RuleNumber = RuleNumber::new('H', 8);
+/// Elect.
+const O11: RuleNumber = RuleNumber::new('O', 11);
+
 /// A row with nothing special: its result depends on the tangle and is always defined. Every row names the rest.
 const ROW: OpInfo = OpInfo {
     op: SubgroupOp::Barrier,
@@ -154,6 +164,8 @@ const ROW: OpInfo = OpInfo {
     uniform: Uniform::No,
     rank: 2,
     float_severity: Severity::Hard,
+    rule: P1,
+    float_rule: None,
     source: GLSL_SUBGROUP,
     sentence: "",
     meaning: meaning::nothing,
@@ -177,7 +189,8 @@ const MOVES: OpInfo = OpInfo {
 
 /// Moves values within a quad. "An invocation will not execute a dynamic instance of this instruction (X') until all invocations in its quad
 /// have executed all dynamic instances that are program-ordered before X'." (SPIR-V 1.6 rev 6, OpGroupNonUniformQuadSwap)
-const MOVES_IN_QUAD: OpInfo = OpInfo { category: Category::Quad, params: &[P::Value], reach: Reach::Quad, ..MOVES };
+const MOVES_IN_QUAD: OpInfo =
+    OpInfo { category: Category::Quad, params: &[P::Value], reach: Reach::Quad, rule: P11, ..MOVES };
 
 /// A partial derivative: the difference of two lanes of the quad, exact where the numbers are (Vulkan, "Precision of Core SPIR-V Instructions":
 /// "Correctly rounded"). "This instruction is only valid in the Fragment Execution Model" or where a derivative group is said, and "The
@@ -191,6 +204,7 @@ const DERIVATIVE: OpInfo = OpInfo {
     scalars: &[Scalar::Float],
     reach: Reach::Quad,
     defined: Defined::Never,
+    rule: H8,
     source: "Vulkan, Derivative Operations",
     ..ROW
 };
@@ -216,6 +230,7 @@ const OF_MASK: OpInfo = OpInfo {
     gives: Gives::Uint,
     defined: Defined::MaskInTangle,
     spread: Spread::Own,
+    rule: P5,
     ..ROW
 };
 
@@ -300,6 +315,7 @@ operations! {
         category: Category::Basic,
         gives: Gives::Bool,
         rank: 0,
+        rule: O11,
         sentence: "The invocation chosen is the active invocation with the lowest <gl_SubgroupInvocationID>.",
         meaning: meaning::elect,
         ..ROW
@@ -327,6 +343,7 @@ operations! {
         spirv: "GroupNonUniformAllEqual",
         params: &[P::Value],
         scalars: ANY_TYPE,
+        rule: P13,
         sentence: "returns true if <value> for all active invocations is equal across the subgroup.",
         meaning: meaning::all_equal,
         ..VOTE
@@ -362,6 +379,7 @@ operations! {
         gives: Gives::Mask,
         uniform: Uniform::Always,
         rank: 0,
+        rule: P3,
         sentence: "If <value> evaluates to true for an active invocation then the bit corresponding to the <gl_SubgroupInvocationID> \
                    for the invocation is set to one in the result, otherwise the bit is set to zero.  Bits corresponding to inactive \
                    invocations are set to zero.",
@@ -525,6 +543,7 @@ operations! {
         params: &[P::Value, P::UniformUint],
         clustered: true,
         defined: Defined::ZeroSecond,
+        rule: P10,
         source: "SPV_KHR_subgroup_rotate rev 1, OpGroupNonUniformRotateKHR",
         sentence: "Invocation ID = ( (LocalId + Delta) & (RotationGroupSize - 1) ) + (LocalId & ~(RotationGroupSize - 1))",
         meaning: meaning::clustered_rotate,
@@ -540,6 +559,7 @@ operations! {
         gives: Gives::Bool,
         scoped: false,
         reach: Reach::Quad,
+        rule: P11,
         source: GLSL_QUAD_CONTROL,
         sentence: "returns true if for all active invocations in the quad <value> evaluates to true.",
         meaning: meaning::quad_all,
@@ -553,6 +573,7 @@ operations! {
         gives: Gives::Bool,
         scoped: false,
         reach: Reach::Quad,
+        rule: P11,
         source: GLSL_QUAD_CONTROL,
         sentence: "returns true if for any active invocation in the quad its <value> evaluates to true.",
         meaning: meaning::quad_any,
@@ -566,6 +587,7 @@ operations! {
         gives: Gives::Mask,
         scalars: BITS,
         scoped: false,
+        rule: P12,
         source: GLSL_PARTITIONED,
         sentence: "returns a ballot that is a valid partition of the active invocations such that all invocations in each subset of the \
                    partition have the same value of <value>. For any two invocations in different subsets of the partition, either \
@@ -638,6 +660,7 @@ struct FoldRows {
     scalars: &'static [Scalar],
     partitioned: &'static [Scalar],
     float_severity: Severity,
+    float_rule: RuleNumber,
     /// Of the reduction, and of the scans and the clustered reduction.
     rank: [u64; 2],
     /// What the extension says of the reduction; it is not hyphenated alike everywhere.
@@ -659,6 +682,8 @@ macro_rules! fold_rows {
             scalars: COMMON.scalars,
             spread: Spread::Combines,
             float_severity: COMMON.float_severity,
+            rule: P3,
+            float_rule: Some(COMMON.float_rule),
             rank: COMMON.rank[1],
             ..ROW
         };
@@ -666,6 +691,8 @@ macro_rules! fold_rows {
             category: Category::Partitioned,
             params: &[P::Value, P::Partition],
             scalars: COMMON.partitioned,
+            rule: P12,
+            float_rule: None,
             source: GLSL_PARTITIONED,
             rank: 2,
             ..COMBINES
@@ -703,6 +730,8 @@ macro_rules! fold_rows {
                 spirv: concat!("GroupNonUniform", stringify!($fold), " ClusteredReduce"),
                 category: Category::Clustered,
                 clustered: true,
+                rule: P10,
+                float_rule: None,
                 sentence: "returns a clustered operation that is the {} of all active invocation-provided <value>s within a cluster",
                 meaning: meaning::clustered::<F>,
                 ..COMBINES
@@ -741,9 +770,13 @@ const NUMERIC: FoldRows = FoldRows {
     scalars: NUMBERS,
     partitioned: INTEGERS,
     float_severity: Severity::Hard,
+    float_rule: P9,
     rank: [1, 2],
     sentence: "returns the {} of all active invocation-provided <value>s",
 };
+
+/// Sums and products, which are rounded.
+const ROUNDED: FoldRows = FoldRows { float_severity: Severity::Quality, float_rule: P8, ..NUMERIC };
 
 const BITWISE: FoldRows = FoldRows {
     scalars: BITS,
@@ -753,11 +786,8 @@ const BITWISE: FoldRows = FoldRows {
 };
 
 const FOLD_ROWS: [[OpInfo; FORMS]; Fold::ALL.len()] = [
-    fold_rows!(
-        Add,
-        FoldRows { float_severity: Severity::Quality, rank: [0, 1], sentence: BITWISE.sentence, ..NUMERIC }
-    ),
-    fold_rows!(Mul, FoldRows { float_severity: Severity::Quality, ..NUMERIC }),
+    fold_rows!(Add, FoldRows { rank: [0, 1], sentence: BITWISE.sentence, ..ROUNDED }),
+    fold_rows!(Mul, ROUNDED),
     fold_rows!(Min, NUMERIC),
     fold_rows!(Max, NUMERIC),
     fold_rows!(And, BITWISE),
