@@ -1,7 +1,8 @@
 //! Processes that do graphics on one GPU take turns there.
 //!
 //! Some drivers cannot switch in time between the graphics of several processes: NVIDIA 580.159.04 logs `Xid 109, CTX SWITCH TIMEOUT`, and a draw counts as finished that wrote
-//! nothing. So a draw has the GPU to itself, as far as workers go; launches of compute shaders share it with one another. Compiling, which is what takes time, goes on side by side.
+//! nothing. So a draw has the GPU to itself, as far as workers go; launches of compute shaders share it with one another and with workers that [open](to_open) it. Compiling, which
+//! is what takes time, goes on side by side.
 //!
 //! The lock is one of the system on a file (flock(2)), which a process that dies leaves free. It is the same for all processes of a user on a machine.
 //!
@@ -72,6 +73,18 @@ impl GpuLock {
             count_reset_in(file);
         }
     }
+}
+
+/// Waits for the right to open this device, beside others but beside no draw; it lasts as long as the value. A driver that opens a device has work done on the GPU, and
+/// a draw beside that runs into the same time-out.
+pub(crate) fn to_open(info: &DeviceInfo) -> Option<File> {
+    right_to_open(&path(info)?)
+}
+
+fn right_to_open(path: &Path) -> Option<File> {
+    let file = open(path)?;
+    file.lock_shared().ok()?;
+    Some(file)
 }
 
 fn open(path: &Path) -> Option<File> {
@@ -220,6 +233,31 @@ mod tests {
             });
             assert_eq!(waited.get(), waits, "{first_alone} {second_alone}");
         }
+    }
+
+    #[test]
+    fn a_device_is_opened_beside_no_draw() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gpu.lock");
+        let first = right_to_open(&path).unwrap();
+        let second = right_to_open(&path).unwrap();
+        let draw = GpuLock::at(Some(&path));
+        let waited = Cell::new(false);
+        let draws = std::thread::scope(|scope| {
+            let (wait, must_open) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                let _ = must_open.recv();
+                drop((first, second));
+            });
+            let must_wait = || {
+                waited.set(true);
+                wait.send(()).expect("the other thread waits for it");
+            };
+            let held = draw.hold(true, must_wait);
+            drop(wait);
+            held.is_ok()
+        });
+        assert!(draws && waited.get());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::features::Chain;
 use super::graphics::Graphics;
 use super::instance::Instance;
 use super::layout::Layouts;
-use crate::gpu_lock::GpuLock;
+use crate::gpu_lock::{self, GpuLock};
 use crate::info::{DeviceInfo, DriverMode};
 
 /// A device that was opened, with what jobs need again and again.
@@ -43,6 +43,7 @@ impl Session {
         family: u32,
         info: DeviceInfo,
     ) -> Result<Session, Failure> {
+        let _opens = gpu_lock::to_open(&info);
         let lock = GpuLock::of(&info);
         let device = create_device(instance, physical, family, &info)?;
         let dispatcher = match info.mode {
