@@ -11,6 +11,10 @@
 //! Work that hangs on a GPU has to be reset, and with the same driver a reset damages the contexts of all other processes: each of their draws runs into that time-out, too, and is reset
 //! in its turn. So the file counts resets ([`count_reset`]). A process that opened the device before the last one launches nothing more ([`Outdated`]), and the processes that take
 //! their places start when all of them are gone ([`Presence`]).
+//!
+//! On some GPUs that is not enough (an H200 in persistence mode, in two of four runs): from the first reset on, draws hang as soon as a second process has opened the GPU, whatever they
+//! draw, until the machine starts anew, while those of one process alone end as usual. So where the next reset comes within [a few launches](FEW_LAUNCHES), processes are on the GPU
+//! one at a time from then on. The file says it, below the system's folder for temporary files, for as long as it is there.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -19,6 +23,35 @@ use std::time::{Duration, Instant};
 
 use crate::info::{DeviceInfo, DeviceType, DriverMode};
 use tangle_features::Api;
+
+/// What the files of a GPU hold: numbers of 8 bytes, the lowest first; what is not there is 0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    /// How often work on the GPU had to be ended.
+    Resets,
+    /// Launches that ended since the last of these.
+    Launches,
+    /// 1 if processes are on the GPU one at a time.
+    OneAtATime,
+    /// 1 if another one has wanted to be there since that one came.
+    Waiting,
+}
+
+impl Entry {
+    fn read(self, file: &File) -> u64 {
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, 8 * self as u64).map_or(0, |()| u64::from_le_bytes(bytes))
+    }
+
+    /// Where nothing can be written there is nothing to be done.
+    fn write(self, file: &File, number: u64) {
+        let _ = file.write_all_at(&number.to_le_bytes(), 8 * self as u64);
+    }
+}
+
+/// A reset after so few launches of all processes since the one before is taken for its consequence. Of the programs of a campaign, with several launches each, one in hundreds
+/// hangs by itself.
+const FEW_LAUNCHES: u64 = 128;
 
 /// The lock of one GPU.
 pub(crate) struct GpuLock {
@@ -30,6 +63,15 @@ pub(crate) struct GpuLock {
 /// The right to launch, for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Held<'a>(Option<&'a File>);
+
+impl Held<'_> {
+    /// Counts a launch that ended. Of compute shaders, which are not alone, two at once may count one.
+    pub(crate) fn count_launch(&self) {
+        if let Some(file) = self.0 {
+            Entry::Launches.write(file, Entry::Launches.read(file).saturating_add(1));
+        }
+    }
+}
 
 /// The GPU was reset since the lock was made: what was opened then must not launch.
 #[derive(Debug)]
@@ -43,7 +85,7 @@ impl GpuLock {
 
     fn at(path: Option<&Path>) -> GpuLock {
         let file = path.and_then(open);
-        let resets = file.as_ref().map_or(0, resets_in);
+        let resets = file.as_ref().map_or(0, |file| Entry::Resets.read(file));
         GpuLock { file, resets }
     }
 
@@ -64,24 +106,25 @@ impl GpuLock {
         };
         // On a file system without locks there is nothing to take turns by.
         let held = Held(held.ok().map(|()| file));
-        if resets_in(file) == self.resets { Ok(held) } else { Err(Outdated) }
+        if Entry::Resets.read(file) == self.resets { Ok(held) } else { Err(Outdated) }
     }
 
     /// As [`count_reset`], by who holds it.
     pub(crate) fn count_reset(&self) {
         if let Some(file) = &self.file {
-            count_reset_in(file);
+            count_reset_in(file, self.resets);
         }
     }
 }
 
-/// Waits for the right to open this device, beside others but beside no draw; it lasts as long as the value. A driver that opens a device has work done on the GPU, and
-/// a draw beside that runs into the same time-out.
+/// As [`right_to_open`], of this device.
 pub(crate) fn to_open(info: &DeviceInfo) -> Option<File> {
     right_to_open(&path(info)?)
 }
 
-fn right_to_open(path: &Path) -> Option<File> {
+/// Waits for the right to load the driver of the GPU of this lock and to open it, beside others but beside no draw; it lasts as long as the value. A driver has work done on
+/// the GPU for that, and a draw beside it runs into the same time-out, or never ends.
+pub(crate) fn right_to_open(path: &Path) -> Option<File> {
     let file = open(path)?;
     file.lock_shared().ok()?;
     Some(file)
@@ -93,68 +136,110 @@ fn open(path: &Path) -> Option<File> {
     options.open(path).ok()
 }
 
-/// The number that a file holds, its lowest byte first; there is none before the first reset.
-fn resets_in(file: &File) -> u64 {
-    let mut bytes = [0; 8];
-    file.read_exact_at(&mut bytes, 0).map_or(0, |()| u64::from_le_bytes(bytes))
+/// `opened_after`: how many resets there had been when the process was started whose work is ended.
+fn count_reset_in(file: &File, opened_after: u64) {
+    let resets = Entry::Resets.read(file);
+    // What was there at the last reset may be damaged by that one.
+    if resets > 0 && opened_after == resets && Entry::Launches.read(file) < FEW_LAUNCHES {
+        Entry::OneAtATime.write(file, 1);
+    }
+    Entry::Launches.write(file, 0);
+    // Two at once count one, which is as good.
+    Entry::Resets.write(file, resets + 1);
 }
 
-fn count_reset_in(file: &File) {
-    // Two at once count one, which is as good. Where nothing can be written there is nothing to be done.
-    let _ = file.write_all_at(&(resets_in(file) + 1).to_le_bytes(), 0);
+fn read(path: &Path, entry: Entry) -> u64 {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    file.map_or(0, |file| entry.read(&file))
 }
 
 /// How often work on the GPU of this lock had to be ended.
 pub(crate) fn resets(path: &Path) -> u64 {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
-    file.as_ref().map_or(0, resets_in)
+    read(path, Entry::Resets)
 }
 
 /// A process on the GPU, as long as this value lives. After a reset none is added before all that were there are gone.
 pub(crate) struct Presence {
-    #[expect(dead_code, reason = "its lock is what counts")]
     file: Option<File>,
     /// How many resets were over when it was added.
     pub(crate) resets: u64,
+    /// True if it is there alone: others wait until it goes.
+    pub(crate) is_alone: bool,
+    since: Instant,
 }
+
+/// Others are on the GPU, where processes are one at a time.
+pub(crate) struct Busy;
 
 /// How long processes that were there are waited for: the kernel may take seconds to end what they had on the GPU, or be stuck.
 pub(crate) const LEAVING: Duration = Duration::from_secs(8);
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long who is on a GPU alone is there before another one's turn: opening it again takes about a second, and there each start may end in a hang.
+const TURN: Duration = Duration::from_secs(8);
+/// How long it stays with nothing to do.
+pub(crate) const IDLE: Duration = Duration::from_secs(1);
+/// How long who has had its turn stays away: time for others to look.
+pub(crate) const AWAY: Duration = Duration::from_millis(100);
 
 impl Presence {
     /// Adds a process to those on the GPU of this lock, after all that were there at the last reset. `goes_on_after` sleeps, and says whether to go on waiting. The
-    /// file beside that of the lock has the number of resets that are over.
-    pub(crate) fn wait_for(lock: &Path, goes_on_after: impl Fn(Duration) -> bool) -> Presence {
-        let Some(file) = open(&lock.with_extension("present")) else {
-            return Presence { file: None, resets: resets(lock) };
-        };
+    /// file beside that of the lock has the number of resets that are over. Where processes are there one at a time, another one is waited for as long as `patience`.
+    ///
+    /// # Errors
+    /// If that is not long enough.
+    pub(crate) fn wait_for(
+        lock: &Path,
+        patience: Duration,
+        goes_on_after: impl Fn(Duration) -> bool,
+    ) -> Result<Presence, Busy> {
         let begin = Instant::now();
+        let Some(file) = open(&lock.with_extension("present")) else {
+            return Ok(Presence { file: None, resets: resets(lock), is_alone: false, since: begin });
+        };
         let resets = loop {
             let resets = resets(lock);
-            if resets_in(&file) >= resets {
+            if Entry::Resets.read(&file) >= resets {
                 break resets;
             }
             // Who stays longer is not waited for a second time.
             if file.try_lock().is_ok() || begin.elapsed() >= LEAVING {
-                let _ = file.write_all_at(&resets.to_le_bytes(), 0);
+                Entry::Resets.write(&file, resets);
                 break resets;
             }
             if !goes_on_after(LOOK) {
                 break resets;
             }
         };
-        // A lock that it has alone becomes a shared one.
-        let _ = file.lock_shared();
-        Presence { file: Some(file), resets }
+        let is_alone = read(lock, Entry::OneAtATime) != 0;
+        if is_alone {
+            let begin = Instant::now();
+            while let Err(TryLockError::WouldBlock) = file.try_lock() {
+                Entry::Waiting.write(&file, 1);
+                if begin.elapsed() >= patience || !goes_on_after(LOOK) {
+                    return Err(Busy);
+                }
+            }
+            Entry::Waiting.write(&file, 0);
+        } else {
+            // A lock that it has alone becomes a shared one.
+            let _ = file.lock_shared();
+        }
+        Ok(Presence { file: Some(file), resets, is_alone, since: Instant::now() })
+    }
+
+    /// True if it is another one's turn to be there alone.
+    pub(crate) fn has_had_its_turn(&self) -> bool {
+        let others_wait = || self.file.as_ref().is_some_and(|file| Entry::Waiting.read(file) != 0);
+        self.is_alone && self.since.elapsed() >= TURN && others_wait()
     }
 }
 
-/// Counts that work on the GPU of this lock is reset. Best before the process is killed whose work it is: a draw has the lock alone until then.
-pub(crate) fn count_reset(path: &Path) {
+/// Counts that work on the GPU of this lock is reset. Best before the process is killed whose work it is: a draw has the lock alone until then. `opened_after`: how many resets
+/// there had been when it was started.
+pub(crate) fn count_reset(path: &Path, opened_after: u64) {
     if let Some(file) = open(path) {
-        count_reset_in(&file);
+        count_reset_in(&file, opened_after);
     }
 }
 
@@ -268,7 +353,7 @@ mod tests {
         let launches = |lock: &GpuLock| lock.hold(true, || unreachable!("nobody has it")).is_ok();
         let (first, second) = (lock(), lock());
         assert!(launches(&first) && launches(&second));
-        count_reset(&path);
+        count_reset(&path, 0);
         assert_eq!(resets(&path), 1);
         // It gives the lock back.
         assert!(!launches(&first) && !launches(&second));
@@ -287,30 +372,70 @@ mod tests {
         let come = |leaves: &mut dyn FnMut()| {
             looks.set(0);
             let leaves = std::cell::RefCell::new(leaves);
-            Presence::wait_for(&lock, |_| {
+            let presence = Presence::wait_for(&lock, Duration::ZERO, |_| {
                 looks.set(looks.get() + 1);
                 if looks.get() == 3 {
                     (leaves.borrow_mut())();
                 }
                 looks.get() < 10
-            })
+            });
+            presence.unwrap_or_else(|Busy| unreachable!("several may be there"))
+        };
+        let launches = |count| {
+            let lock = GpuLock::at(Some(&lock));
+            let held = lock.hold(true, || unreachable!("nobody has it")).unwrap();
+            (0..count).for_each(|_| held.count_launch());
         };
         let first = come(&mut || ());
         let mut second = Some(come(&mut || ()));
         assert_eq!(looks.get(), 0, "nothing was reset");
-        count_reset(&lock);
+        count_reset(&lock, resets(&lock));
         drop(first);
         let third = come(&mut || second = None);
         assert_eq!(looks.get(), 3, "the second was still there");
         let _fourth = come(&mut || ());
         assert_eq!(looks.get(), 0, "this reset is over");
-        count_reset(&lock);
+        launches(FEW_LAUNCHES);
+        count_reset(&lock, resets(&lock));
         let fifth = come(&mut || ());
         assert_eq!((looks.get(), fifth.resets), (10, 2), "called off: two are still there");
         // Another reset while it waits.
-        let again = come(&mut || count_reset(&lock));
+        launches(FEW_LAUNCHES);
+        let again = come(&mut || count_reset(&lock, resets(&lock)));
         assert_eq!((looks.get(), again.resets), (10, 3));
+        assert!(!again.is_alone);
         drop(third);
+    }
+
+    #[test]
+    fn after_a_reset_that_comes_soon_processes_are_there_one_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join("gpu.lock");
+        let come = || Presence::wait_for(&lock, Duration::ZERO, |_| false).ok();
+        count_reset(&lock, 0);
+        assert!(come().is_some_and(|presence| !presence.is_alone), "the first says nothing");
+        count_reset(&lock, 0);
+        assert!(come().is_some_and(|presence| !presence.is_alone), "it was there at the first");
+        count_reset(&lock, 2);
+        let mut first = come();
+        let is_to_leave = |first: &mut Option<Presence>, spent| {
+            let first = first.as_mut().expect("it is there");
+            first.since = Instant::now().checked_sub(spent).unwrap();
+            first.has_had_its_turn()
+        };
+        assert!(first.as_ref().is_some_and(|presence| presence.is_alone));
+        assert!(!is_to_leave(&mut first, TURN), "nobody waits");
+        assert!(come().is_none(), "the first is there");
+        assert!(is_to_leave(&mut first, TURN) && !is_to_leave(&mut first, TURN / 2));
+        drop(first);
+        assert!(come().is_some());
+        // Also after a reset that comes much later.
+        let gpu = GpuLock::at(Some(&lock));
+        let held = gpu.hold(true, || unreachable!("nobody has it")).unwrap();
+        (0..FEW_LAUNCHES).for_each(|_| held.count_launch());
+        drop(held);
+        count_reset(&lock, 3);
+        assert!(come().is_some_and(|presence| presence.is_alone));
     }
 
     #[test]

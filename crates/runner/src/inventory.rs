@@ -114,7 +114,7 @@ impl Inventory {
 
 fn ask(driver: &DriverConfig, options: &ProbeOptions) -> Result<Vec<DeviceInfo>, StartProblem> {
     let mut worker = WorkerProcess::spawn(driver, options.worker_exe.as_deref())?;
-    let devices = worker.greet(driver, &Wait { limit: options.start_timeout, cancelled: never() })?;
+    let devices = worker.greet(driver, None, &Wait { limit: options.start_timeout, cancelled: never() })?;
     worker.close(Duration::from_secs(1));
     Ok(devices)
 }

@@ -173,13 +173,19 @@ impl WorkerProcess {
     }
 
     /// Greets the worker and waits for the list of its devices.
-    pub(crate) fn greet(&mut self, driver: &DriverConfig, wait: &Wait) -> Result<Vec<DeviceInfo>, StartProblem> {
+    pub(crate) fn greet(
+        &mut self,
+        driver: &DriverConfig,
+        lock: Option<&Path>,
+        wait: &Wait,
+    ) -> Result<Vec<DeviceInfo>, StartProblem> {
         let hello = ToWorker::Hello {
             version: protocol::VERSION,
             driver: driver.name.clone(),
             mode: driver.mode,
             api: driver.api,
             prefix: driver.prefix.clone(),
+            lock: lock.map(Path::to_owned),
         };
         self.say(&hello);
         let mut devices = match self.answer(wait)? {

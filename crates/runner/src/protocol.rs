@@ -40,7 +40,7 @@ use tangle_files::text::{Line, Lines};
 use tangle_program::case::{self, SpirvVersion};
 
 /// Changes whenever a frame changes its form, so that a worker of another version is recognised.
-pub(crate) const VERSION: u32 = 0x7a61_0009;
+pub(crate) const VERSION: u32 = 0x7a61_000a;
 
 /// First bytes of every frame.
 const MARK: [u8; 4] = *b"tngl";
@@ -59,8 +59,9 @@ pub(crate) const LARGEST_JOB: u64 = (1 << 30) + (64 << 20);
 pub(crate) enum ToWorker {
     /// Before all else, to a relay: the worker to start.
     Start { version: u32, driver: DriverConfig },
-    /// First of all. `prefix` is what stands before a process that the worker has load the driver, where it does not load it itself.
-    Hello { version: u32, driver: String, mode: DriverMode, api: Api, prefix: Vec<String> },
+    /// First of all. `prefix` is what stands before a process that the worker has load the driver, where it does not load it itself; `lock` is that of the GPU, if
+    /// it is known which one it will be.
+    Hello { version: u32, driver: String, mode: DriverMode, api: Api, prefix: Vec<String>, lock: Option<PathBuf> },
     /// Open the device with this index.
     Open { index: u32 },
     /// Run a job on the device that is open.

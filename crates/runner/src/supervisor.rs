@@ -23,7 +23,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, at, never, select};
 use crate::check::Expected;
 use crate::config::DriverConfig;
 use crate::error::StartProblem;
-use crate::gpu_lock::{self, LEAVING, Presence};
+use crate::gpu_lock::{self, AWAY, Busy, IDLE, LEAVING, Presence};
 use crate::info::DeviceInfo;
 use crate::meter::{Meter, TICK, Usage};
 use crate::outcome::{Outcome, Stage, Stall, Terms, WorkerEnd};
@@ -208,6 +208,10 @@ impl Supervisor {
             self.lose_everything();
         }
         self.arrange_turn();
+        if self.sent == 0 && self.presence.as_ref().is_some_and(Presence::has_had_its_turn) {
+            self.drop_worker();
+            self.give_way();
+        }
         if self.may_work() {
             if self.worker.is_none() {
                 return self.restart();
@@ -277,7 +281,9 @@ impl Supervisor {
             if is_beside && (runs_again(*terms) || self.queue.front().is_some_and(|front| runs_again(front.terms))) {
                 break;
             }
-            if is_beside && self.lease.as_ref().is_some_and(Lease::is_over) {
+            let is_over = self.lease.as_ref().is_some_and(Lease::is_over)
+                || self.presence.as_ref().is_some_and(Presence::has_had_its_turn);
+            if is_beside && is_over {
                 break;
             }
             worker.expect(expected.bytes());
@@ -400,7 +406,7 @@ impl Supervisor {
         };
         let says_outdated = matches!(end, WorkerEnd::Exit(OUTDATED));
         let was_reset = self.was_reset();
-        self.presence = None;
+        let presence = self.presence.take();
         if says_outdated && was_reset {
             // The next one opens the device anew, and gets the same job.
             (self.sent, self.watch) = (0, None);
@@ -415,7 +421,7 @@ impl Supervisor {
                 self.failures = 0;
                 if matches!(stage, Stage::Wait { .. }) {
                     // Most likely the GPU still has what the worker left there.
-                    self.count_reset();
+                    self.count_reset(presence.as_ref());
                 }
                 let outcome = match end {
                     WorkerEnd::OutOfMemory(shortage) => Outcome::OutOfMemory { shortage, stage, stderr },
@@ -432,9 +438,10 @@ impl Supervisor {
     fn look(&mut self) {
         self.next_look = Instant::now() + TICK;
         let is_executing = self.watch.as_ref().and_then(|watch| watch.stage).is_some_and(Stage::is_executing);
+        let is_idle = self.idle_since.is_some_and(|since| since.elapsed() >= IDLE);
+        let is_idle_alone = is_idle && self.presence.as_ref().is_some_and(|presence| presence.is_alone);
         if let Some(worker) = &self.worker
-            && !is_executing
-            && self.was_reset()
+            && (!is_executing && self.was_reset() || is_idle_alone)
         {
             // What it has said already counts.
             match worker.events().try_recv() {
@@ -479,9 +486,24 @@ impl Supervisor {
         ));
     }
 
-    fn wait_for_presence(&self) -> Option<Presence> {
-        let goes_on_after = |pause| self.start.cancelled.recv_timeout(pause) == Err(RecvTimeoutError::Timeout);
-        self.lock.as_deref().map(|lock| Presence::wait_for(lock, goes_on_after))
+    /// Adds the next worker to the processes on the GPU, if it is known which one that is.
+    fn enter_gpu(&mut self, patience: Duration) -> Result<(), Busy> {
+        self.presence = None;
+        let is_wanted = |pause| self.start.cancelled.recv_timeout(pause) == Err(RecvTimeoutError::Timeout);
+        if let Some(lock) = &self.lock {
+            self.presence = Some(Presence::wait_for(lock, patience, is_wanted)?);
+        }
+        Ok(())
+    }
+
+    /// Others may be on the GPU, and have the processor.
+    fn give_way(&mut self) {
+        (self.lease, self.request) = (None, None);
+        if self.queue.front().is_some() {
+            self.shared.note_stage(Stage::Lock { launch: 0 });
+        }
+        // Who ends the thread is seen by the next step.
+        let _ = self.start.cancelled.recv_timeout(AWAY);
     }
 
     /// True if the GPU was reset since the worker was added to the processes there.
@@ -490,16 +512,16 @@ impl Supervisor {
         now.zip(self.presence.as_ref()).is_some_and(|(now, presence)| now != presence.resets)
     }
 
-    fn count_reset(&self) {
-        if let Some(path) = &self.lock {
-            gpu_lock::count_reset(path);
+    fn count_reset(&self, presence: Option<&Presence>) {
+        if let (Some(path), Some(presence)) = (&self.lock, presence) {
+            gpu_lock::count_reset(path, presence.resets);
         }
     }
 
     fn expire(&mut self, how: Stall, after: Duration) {
         let stage = self.watch.as_ref().and_then(|watch| watch.stage);
         if stage.is_some_and(Stage::is_executing) {
-            self.count_reset();
+            self.count_reset(self.presence.as_ref());
         }
         let stderr = self.drop_worker();
         match stage {
@@ -530,6 +552,10 @@ impl Supervisor {
                 return Next::Stop;
             }
         }
+        if let Err(Busy) = self.enter_gpu(AWAY) {
+            self.give_way();
+            return Next::GoOn;
+        }
         self.shared.count_restart();
         if let Err(problem) = self.start_worker() {
             self.count_failure(&problem);
@@ -538,8 +564,6 @@ impl Supervisor {
     }
 
     fn start_worker(&mut self) -> Result<DeviceInfo, StartProblem> {
-        self.presence = None;
-        self.presence = self.wait_for_presence();
         let started = self.start_present();
         if started.is_err() {
             self.presence = None;
@@ -549,15 +573,17 @@ impl Supervisor {
 
     fn start_present(&mut self) -> Result<DeviceInfo, StartProblem> {
         let mut worker = WorkerProcess::spawn_logged(&self.driver, self.worker_exe.as_deref(), self.stderr.as_deref())?;
-        let mut devices = worker.greet(&self.driver, &self.start)?;
+        let mut devices = worker.greet(&self.driver, self.lock.as_deref(), &self.start)?;
         let index = self.index as usize;
         if index >= devices.len() {
             return Err(StartProblem::NoSuchIndex(self.index));
         }
         let info = devices.swap_remove(index);
         self.lock = gpu_lock::path(&info).filter(|_| !self.driver.is_remote());
-        // The first worker says which GPU it is.
-        self.presence = self.presence.take().or_else(|| self.wait_for_presence());
+        if self.presence.is_none() {
+            // The first worker says which GPU it is. One that is not wanted any more is told when it is to open it.
+            let _ = self.enter_gpu(Duration::MAX);
+        }
         worker.open(self.index, &self.start)?;
         self.last_message = Instant::now();
         self.worker = Some(worker);

@@ -183,6 +183,25 @@ fn after_a_hang_on_a_gpu_every_worker_opens_it_anew() {
 }
 
 #[test]
+fn after_two_hangs_in_a_row_workers_are_on_a_gpu_one_at_a_time() {
+    let gpu = Gpu::new("turns");
+    let (hangs, beside) = (gpu.open("stall@1,stall@2"), gpu.open(""));
+    for id in 1..=2 {
+        assert!(matches!(hangs.run(marked_job(id)), Outcome::TimedOut { .. } | Outcome::Crashed { .. }));
+    }
+    // The other one has its turn although this one always has something to do.
+    beside.submit(marked_job(1));
+    let mut id = 3;
+    while beside.results().is_empty() {
+        assert_eq!(words(hangs.run(marked_job(id)), 0), [id as u32]);
+        id += 1;
+    }
+    assert_eq!(words(beside.results().recv().unwrap().outcome, 0), [1]);
+    assert_eq!(words(hangs.run(marked_job(id)), 0), [id as u32]);
+    assert_eq!((beside.stats().crashes, beside.stats().time_outs, hangs.stats().time_outs), (0, 0, 2));
+}
+
+#[test]
 fn an_endless_computation_times_out_by_its_processor_time() {
     let timeout = Duration::from_millis(1000);
     let (outcome, _) = fault_in_third("spin@3", &DeviceOptions { timeout: Some(timeout), ..options() });

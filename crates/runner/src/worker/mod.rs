@@ -26,11 +26,13 @@ mod webgpu;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crossbeam_channel::{Receiver, unbounded};
 
 use crate::config::WORKER_VARIABLE;
+use crate::gpu_lock;
 use crate::info::DriverMode;
 use crate::job::Job;
 use crate::meter::process_time;
@@ -74,9 +76,11 @@ fn serve() -> Result<ExitStatus, String> {
     stack::write_at_crash();
     let faults = Faults::from_environment()?;
     faults.at_start();
-    let Some(Greeting { driver, mode, api, prefix }) = receive_hello(&mut input)? else {
+    let Some(Greeting { driver, mode, api, prefix, lock }) = receive_hello(&mut input)? else {
         return Ok(ExitStatus::Closed);
     };
+    // A driver that is loaded asks the GPU what it is, too.
+    let opens = lock.as_deref().and_then(gpu_lock::right_to_open);
     let mut backend: Box<dyn Backend> = match api {
         _ if null::requested() => Box::new(null::Null::default()),
         Api::Vulkan => Box::new(vulkan::Vulkan::default()),
@@ -87,6 +91,7 @@ fn serve() -> Result<ExitStatus, String> {
     send(&mut output, &FromWorker::Hello { version: protocol::VERSION, devices })?;
     let Some(index) = receive_open(&mut input)? else { return Ok(ExitStatus::Closed) };
     let problem = backend.open(index).err().map(Line::from);
+    drop(opens);
     leave_without_memory();
     send(&mut output, &FromWorker::Opened { problem })?;
     drop(input);
@@ -99,12 +104,14 @@ struct Greeting {
     mode: DriverMode,
     api: Api,
     prefix: Vec<String>,
+    /// The lock of the GPU, if it is known which one it will be.
+    lock: Option<PathBuf>,
 }
 
 fn receive_hello(input: &mut impl Read) -> Result<Option<Greeting>, String> {
     match protocol::read(input, || protocol::SMALL) {
-        Ok(Some(ToWorker::Hello { version, driver, mode, api, prefix })) if version == protocol::VERSION => {
-            Ok(Some(Greeting { driver, mode, api, prefix }))
+        Ok(Some(ToWorker::Hello { version, driver, mode, api, prefix, lock })) if version == protocol::VERSION => {
+            Ok(Some(Greeting { driver, mode, api, prefix, lock }))
         }
         Ok(None) => Ok(None),
         Ok(Some(other)) => Err(format!("unexpected greeting {other:?}")),

@@ -81,6 +81,9 @@ impl Dispatcher {
         if executed.is_err_and(|failure| failure.result == vk::Result::ERROR_DEVICE_LOST) {
             self.lock.count_reset();
         }
+        if executed.is_ok() {
+            held.count_launch();
+        }
         drop(held);
         executed?;
         times.submit_wait_us += micros(begin);
