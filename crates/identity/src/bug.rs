@@ -136,6 +136,15 @@ impl BugId {
         }
     }
 
+    /// True if the driver crashes with both, and was doing the same.
+    pub fn crashes_at_the_work_of(&self, other: &BugId) -> bool {
+        let work = |bug: &BugId| match bug {
+            BugId::Dies { kind: Kind::Crash, doing, .. } | BugId::Crashes { doing, .. } => Some(*doing),
+            _ => None,
+        };
+        work(self).is_some() && work(self) == work(other)
+    }
+
     /// The simpler bug that explains this one on a device that has both ([`Skeleton::simpler`]).
     pub fn simpler(&self) -> Option<BugId> {
         Some(match self {

@@ -346,9 +346,12 @@ pub fn operators(case: &Case) -> BTreeSet<&'static str> {
         let exprs = blocks().flat_map(Stmt::direct_exprs);
         exprs.for_each(|expr| expr.walk(&mut |expr| found.extend(spelling::operator(expr))));
     }
-    // To a compiler the four orders of two values are one: `a <= b` is `!(b < a)`.
-    let is_order = |operator: &&str| matches!(*operator, "<" | "<=" | ">" | ">=");
-    if !found.is_empty() && found.iter().all(is_order) {
+    // To a compiler the four orders of two values are one: `a <= b` is `!(b < a)`. Of vectors `all` or `any` makes one value.
+    let is_order = |operator: &str| matches!(operator, "<" | "<=" | ">" | ">=");
+    let is_beside = |operator: &str| matches!(operator, "all" | "any");
+    if found.iter().any(|operator| is_order(operator))
+        && found.iter().all(|operator| is_order(operator) || is_beside(operator))
+    {
         found = BTreeSet::from(["<"]);
     }
     found
@@ -710,10 +713,14 @@ mod tests {
         let shifted = Expr::Binary(BinaryOp::Shl, Box::new(Expr::Var(0)), Box::new(Expr::Uint(1)));
         let negated = small(UnaryOp::Neg, shifted);
         let largest = Expr::Intrinsic(Intrinsic::Max, vec![Expr::Var(0), Expr::Var(1)]);
+        let [first, second] = [0, 1].map(|k| Expr::Vector(Type::MASK, vec![Expr::Var(k); 4]));
+        let orders = Expr::binary(BinaryOp::Le, first, second);
         for (body, wanted) in [
             (vec![log(negated.clone())], vec!["-", "<<"]),
             (vec![set(0, largest), log(Expr::Var(0))], vec!["max"]),
             (vec![log(Expr::Var(0))], vec![]),
+            (vec![log(Expr::binary(BinaryOp::Ge, Expr::Var(0), Expr::Var(1)))], vec!["<"]),
+            (vec![log(Expr::Intrinsic(Intrinsic::All, vec![orders]))], vec!["<"]),
             (vec![log(negated.clone()), log(add())], vec![]),
             (vec![when(vec![log(negated)])], vec![]),
         ] {

@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use tangle_analysis::context::Placed;
 use tangle_generator::Stats;
-use tangle_identity::change::show_one_bug;
+use tangle_identity::change::{die_of_one_operation, show_one_bug, telling};
 use tangle_identity::{BugId, Change, Kind, Signature, Status};
 use tangle_oracle::judge::Counts;
 use tangle_oracle::predict::OpUse;
@@ -221,7 +221,17 @@ impl BugEntry {
     fn passes_like(&self, other: &BugEntry) -> bool {
         let is_same = self.device == other.device && self.known == other.known;
         let (a, b) = (&self.passes_without, &other.passes_without);
-        is_same && self.bug.fails_like(&other.bug) && (show_one_bug(a, b) || show_one_bug(b, a))
+        let passes_alike = self.bug.fails_like(&other.bug) && (show_one_bug(a, b) || show_one_bug(b, a));
+        is_same && (passes_alike || self.bug.crashes_at_the_work_of(&other.bug) && die_of_one_operation(a, b))
+    }
+
+    /// True if the other one dies of a program without statements, and this one passes with no change: what every program of the stage has is enough.
+    fn dies_of_what_all_have(&self, other: &BugEntry) -> bool {
+        let is_same = self.device == other.device && self.known == other.known;
+        is_same
+            && self.bug.crashes_at_the_work_of(&other.bug)
+            && other.statements == 0
+            && self.passes_without.is_empty()
     }
 
     /// True if its minimal programs may show what those of another entry show: half of their operators are the same.
@@ -229,8 +239,7 @@ impl BugEntry {
     fn is_like(&self, other: &BugEntry) -> bool {
         let (a, b) = (&self.operators, &other.operators);
         let has_half = 2 * a.intersection(b).count() >= a.len().max(b.len());
-        let [a, b] = [self, other].map(|bug| bug.passes_without.iter().filter(|change| change.tells_alone()).collect());
-        let (a, b): (BTreeSet<&Change>, BTreeSet<&Change>) = (a, b);
+        let [a, b] = [self, other].map(|bug| telling(&bug.passes_without));
         let may_pass_alike = a.is_empty() || b.is_empty() || !a.is_disjoint(&b);
         let is_same = self.device == other.device && self.known == other.known;
         is_same && may_pass_alike && has_half
@@ -256,7 +265,12 @@ impl BugEntry {
     /// Takes over the witnesses of the same bug.
     fn take(&mut self, other: BugEntry) {
         self.operators.retain(|operator| other.operators.contains(operator));
-        self.passes_without.retain(|change| other.passes_without.contains(change));
+        // One that nothing is known of says nothing against the others.
+        if self.passes_without.is_empty() {
+            self.passes_without.clone_from(&other.passes_without);
+        } else if !other.passes_without.is_empty() {
+            self.passes_without.retain(|change| other.passes_without.contains(change));
+        }
         // One that fails every time represents the others better.
         let order = |bug: &BugEntry| (bug.flake.is_some(), bug.statements);
         let is_better = order(&other) < order(self);
@@ -487,8 +501,9 @@ impl Statistics {
     /// change, and one that is the same known bug.
     pub fn enter_bug(&mut self, bug: BugEntry) {
         let has_shape = |a: &BugEntry, b: &BugEntry| a.bug == b.bug || a.bug.simpler().as_ref() == Some(&b.bug);
-        let is_explained_by =
-            |a: &BugEntry, b: &BugEntry| a.is_known_as(b) || a.is_like(b) && has_shape(a, b) || a.passes_like(b);
+        let is_explained_by = |a: &BugEntry, b: &BugEntry| {
+            a.is_known_as(b) || a.is_like(b) && has_shape(a, b) || a.passes_like(b) || a.dies_of_what_all_have(b)
+        };
         if let Some(entry) = self.bugs.iter_mut().find(|entry| is_explained_by(&bug, entry)) {
             entry.take(bug);
             return;
@@ -622,6 +637,7 @@ impl Statistics {
 mod tests {
     use super::*;
     use tangle_identity::failure::Doing;
+    use tangle_identity::place::{CrashPlace, Frame};
     use tangle_identity::skeleton::Part;
     use tangle_identity::{Detail, Skeleton};
 
@@ -759,6 +775,57 @@ mod tests {
         assert_eq!(serde_json::from_str::<BugEntry>(&json).expect("it was just written"), statistics.bugs[0]);
         statistics.forget_recognised("findings/f");
         assert!(!statistics.bugs[0].has(&found), "it was minimised to another");
+    }
+
+    #[test]
+    fn crashes_are_one_bug_by_their_operation_or_if_no_statement_is_needed() {
+        let signature = Signature::new(Kind::Crash, Detail::Text("killed".into()));
+        let change = |text: &str| text.parse::<Change>().expect("a change");
+        let first = change("subgroupBroadcastFirst around its operand in straight code");
+        let sum = change("+ around its operand in straight code");
+        let shape = |parts| Skeleton::Shape { parts, with: BTreeSet::new() };
+        let dies = |doing, parts| BugId::Dies { kind: Kind::Crash, doing, shape: shape(parts) };
+        let frame = Frame::Library { path: "libLLVM.so", symbol: Some("isIEEE"), function: None };
+        let crashes = BugId::Crashes { doing: Doing::Run, place: CrashPlace::of([frame]).expect("a driver's") };
+        let with = |id: BugId, statements, changes: &[Change]| BugEntry {
+            passes_without: changes.iter().copied().collect(),
+            ..bug(id, &signature, statements, None)
+        };
+        let mut statistics = Statistics::default();
+        for entry in [
+            with(crashes, 1, &[sum, first]),
+            with(dies(Doing::Run, vec![Part::Log]), 2, &[first]),
+            // While it does something else, or without that operation.
+            with(dies(Doing::Pipeline, vec![Part::Log]), 2, &[first]),
+            with(dies(Doing::Run, vec![Part::Break]), 2, &[sum]),
+            with(dies(Doing::Run, vec![Part::Continue]), 3, &[]),
+            with(dies(Doing::Run, vec![]), 0, &[]),
+            with(dies(Doing::Run, vec![Part::Continue, Part::Log]), 4, &[]),
+        ] {
+            statistics.enter_bug(entry);
+        }
+        let rows: Vec<(u64, usize)> = statistics.bugs.iter().map(|bug| (bug.witnesses, bug.statements)).collect();
+        assert_eq!(rows, [(2, 1), (1, 2), (1, 2), (3, 0)]);
+    }
+
+    #[test]
+    fn what_tells_a_bug_stays_with_it() {
+        let signature = Signature::new(Kind::Value, Detail::Text("computed value".into()));
+        let change = |text: &str| text.parse::<Change>().expect("a change");
+        let value = change("values used behind their loops, uncopied");
+        let long = change("loops of tens of thousands of iterations");
+        let shape = Skeleton::AfterLoop { of_operation: false, with: BTreeSet::new() };
+        let with = |changes: &[Change]| BugEntry {
+            passes_without: changes.iter().copied().collect(),
+            ..bug(BugId::WrongResult { optimised: false, shape: shape.clone() }, &signature, 3, None)
+        };
+        let mut statistics = Statistics::default();
+        // One that fails now and then says nothing.
+        for changes in [&[][..], &[value], &[], &[value], &[long], &[long]] {
+            statistics.enter_bug(with(changes));
+        }
+        let rows: Vec<_> = statistics.bugs.iter().map(|bug| (bug.witnesses, bug.passes_without.clone())).collect();
+        assert_eq!(rows, [(4, [value].into()), (2, [long].into())], "two bugs of one shape");
     }
 
     #[test]

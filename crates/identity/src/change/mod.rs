@@ -6,6 +6,8 @@
 //! | a construct is taken out that no value depends on ([`construct`]) | every value, every path |
 //! | what helper invocations load is computed ([`helper_load`]) | every value, every path |
 //! | a NaN in the minimum or maximum of a group is an infinity ([`nan`]) | every value, every path |
+//! | a NaN that a group compares is an infinity ([`nan`]) | what is logged where, as long as no path depends on it |
+//! | loops of tens of thousands of iterations have a few ([`long_loop`]) | what is logged where, behind them |
 //! | values of loops are kept in an array before a lane leaves ([`copy`]) | every value, every path |
 //! | exits of loops are moved to the end of their iteration ([`exit`]) | every value, every path |
 //! | the first operand stands in the place of an operation ([`operand`]) | what is logged where, as long as no path depends on it |
@@ -14,7 +16,7 @@
 //! In this order a change is near: the first of those that a program passes with is the one to tell people. What was wrong has to be compared
 //! again each time ([`still_compares`]).
 //!
-//! The first three kinds tell by themselves, since nearly nothing else would make the program pass, and the fourth where the program does not pass with an
+//! The first five kinds tell by themselves, since nearly nothing else would make the program pass, and the sixth where the program does not pass with an
 //! optimisation off, too. The others are broad: programs of many bugs pass without `spirv-opt`, or without their exits in the middle of a loop.
 //! They tell together ([`show_one_bug`]).
 
@@ -22,6 +24,7 @@ mod construct;
 mod copy;
 mod exit;
 mod helper_load;
+mod long_loop;
 mod nan;
 mod operand;
 mod optimisation;
@@ -35,10 +38,12 @@ use serde::{Deserialize, Serialize};
 use tangle_analysis::validate::validate;
 use tangle_oracle::judge::Mismatch;
 use tangle_program::case::{Case, InvocationId};
+use tangle_program::subgroup::TABLE;
 use tangle_program::tree::around_bodies;
 
 use crate::account::{Account, Lane};
 use construct::Construct;
+use nan::Uses;
 use optimisation::Optimisation;
 use within::Within;
 
@@ -53,8 +58,10 @@ enum Kind {
     Construct(Construct, Within),
     /// Computed where a helper would load it.
     HelperLoad,
-    /// An infinity in its place, where a minimum or maximum of a group has it.
-    Nan,
+    /// An infinity in its place, where a group uses it like this.
+    Nan(Uses),
+    /// With a few iterations.
+    LongLoop,
     /// Kept in an array.
     Value,
     /// Moved to the end of its iteration.
@@ -70,6 +77,10 @@ enum Kind {
 #[error("'{0}' is nothing that a program can be without: 'subgroupBarrier in a loop' is")]
 pub struct UnknownChange(String);
 
+/// The changes that are no construct, operation or optimisation, the nearest first.
+const OTHERS: [Kind; 6] =
+    [Kind::HelperLoad, Kind::Nan(Uses::Extremum), Kind::Nan(Uses::Comparison), Kind::LongLoop, Kind::Value, Kind::Exit];
+
 impl Change {
     /// Every change, the nearest first.
     fn all() -> impl Iterator<Item = Change> {
@@ -78,8 +89,7 @@ impl Change {
         };
         let operations = operand::operations();
         let operations = operations.into_iter().flat_map(|name| Within::ALL.map(|place| Kind::Operation(name, place)));
-        let kinds =
-            within(Kind::Construct).chain([Kind::HelperLoad, Kind::Nan, Kind::Value, Kind::Exit]).chain(operations);
+        let kinds = within(Kind::Construct).chain(OTHERS).chain(operations);
         kinds.chain(Optimisation::all().map(Kind::Optimisation)).map(Change)
     }
 
@@ -102,7 +112,8 @@ impl Change {
         for (function, here) in changed.program.functions.iter_mut().zip(bodies) {
             match self.0 {
                 Kind::Construct(construct, place) => construct.take_out(&mut function.body, place, here),
-                Kind::Nan => nan::take_out(function),
+                Kind::Nan(uses) => nan::take_out(function, uses),
+                Kind::LongLoop => long_loop::shorten(function),
                 Kind::Value => copy::copy_values(function),
                 Kind::Exit => exit::move_exits(function),
                 Kind::Operation(name, place) => operand::replace(function, name, place, here),
@@ -115,12 +126,12 @@ impl Change {
     /// True if it can say something of a failure without a result: a compiler that dies of a loop does so for many reasons, and any change of the
     /// loop is enough.
     pub fn tells_of_crashes(self) -> bool {
-        !matches!(self.0, Kind::HelperLoad | Kind::Nan | Kind::Value | Kind::Exit)
+        !OTHERS.contains(&self.0)
     }
 
     /// True if nearly nothing but one bug goes away with it, whoever makes it.
     pub fn tells_alone(self) -> bool {
-        matches!(self.0, Kind::Construct(..) | Kind::HelperLoad | Kind::Nan)
+        matches!(self.0, Kind::Construct(..) | Kind::HelperLoad | Kind::Nan(_) | Kind::LongLoop)
     }
 
     /// True if a bug whose programs pass with it never shows in a program that is changed by it, and the program is nearly as good without: it is a
@@ -131,7 +142,13 @@ impl Change {
 
     /// True if every expected value stays what it is.
     fn keeps_values(self) -> bool {
-        !matches!(self.0, Kind::Operation(..))
+        !matches!(self.0, Kind::Operation(..) | Kind::Nan(Uses::Comparison) | Kind::LongLoop)
+    }
+
+    /// The subgroup operation in whose place its operand stands.
+    fn subgroup_operation(self) -> Option<&'static str> {
+        let Kind::Operation(name, _) = self.0 else { return None };
+        TABLE.iter().any(|info| info.name == name).then_some(name)
     }
 
     fn is_optimisation(self) -> bool {
@@ -141,7 +158,7 @@ impl Change {
 
 /// True if a finding shows the bug whose minimal programs pass with these changes, by those that the finding passes with.
 ///
-/// - A construct, what helpers load, or a NaN ([`Change::tells_alone`]) has to be among both, if one has any.
+/// - A construct, what helpers load, a NaN, or a long loop ([`Change::tells_alone`]) has to be among both, if one has any.
 /// - So do values that are used behind their loops, if no optimisation says that they are only what an optimiser gets wrong in them.
 /// - Else the changes of the program have to be the same: what makes the one pass and not the other says that they are two bugs. They have to be two at
 ///   least, and one of them has to keep all values: operations around their operands alone are the way that a value goes, on which many
@@ -155,6 +172,20 @@ pub fn show_one_bug(finding: &BTreeSet<Change>, bug: &BTreeSet<Change>) -> bool 
         return [finding, bug].into_iter().all(of_values);
     }
     tell(bug) && of_program(finding).eq(of_program(bug)) && bug.is_subset(finding)
+}
+
+/// True if programs that crash a driver at the same work, and pass with these changes, crash it by the same subgroup operation: whatever module a driver makes of an operation,
+/// its compiler may die of it at many places.
+pub fn die_of_one_operation(one: &BTreeSet<Change>, other: &BTreeSet<Change>) -> bool {
+    let operation = |change: &&Change| change.subgroup_operation().is_some();
+    one.intersection(other).any(|change| operation(&change))
+}
+
+/// What of these changes says which bug it is, by itself.
+pub fn telling(changes: &BTreeSet<Change>) -> BTreeSet<Change> {
+    let value = Some(Change(Kind::Value)).filter(|_| of_values(changes));
+    let alone: BTreeSet<Change> = changes.iter().copied().filter(|change| change.tells_alone()).collect();
+    if alone.is_empty() { value.into_iter().collect() } else { alone }
 }
 
 /// True if findings of a bug can be recognised by these changes.
@@ -179,7 +210,9 @@ impl fmt::Display for Change {
         match self.0 {
             Kind::Construct(construct, place) => write!(f, "{construct} {place}"),
             Kind::HelperLoad => f.write_str("loads by helper invocations"),
-            Kind::Nan => f.write_str("NaN in minima and maxima of groups"),
+            Kind::Nan(Uses::Extremum) => f.write_str("NaN in minima and maxima of groups"),
+            Kind::Nan(Uses::Comparison) => f.write_str("NaN in subgroupAllEqual"),
+            Kind::LongLoop => f.write_str("loops of tens of thousands of iterations"),
             Kind::Value => f.write_str("values used behind their loops, uncopied"),
             Kind::Exit => f.write_str("exits before the end of an iteration"),
             Kind::Operation(name, place) => write!(f, "{name} around its operand {place}"),
@@ -215,7 +248,7 @@ impl From<Change> for String {
 pub fn still_compares(wrong: &Mismatch, change: Change, changed: &Account<'_>) -> bool {
     wrong.lanes.iter().all(|lane| {
         let id = InvocationId { group: wrong.group, index: lane.index };
-        let own = changed.lanes.iter().find(|own| own.invocation == id);
+        let own = changed.lanes.iter().find(|own| own.invocation == id && !own.stands_in);
         own.is_some_and(|own| expects(own, lane.entry, wrong, change, &lane.expected))
     })
 }
@@ -234,9 +267,9 @@ fn expects(lane: &Lane, entry: usize, wrong: &Mismatch, change: Change, words: &
 
 #[cfg(test)]
 mod tests {
+    use tangle_oracle::map::{LaneMap, SizePromise};
     use tangle_program::control::SelectionControl;
     use tangle_program::ops::BinaryOp;
-    use tangle_program::subgroup::TABLE;
     use tangle_program::tree::{Block, Builtin, Expr, Function, Stmt};
 
     use super::*;
@@ -288,6 +321,74 @@ mod tests {
         let all_equal =
             Case::from_json(include_str!("../../../../corpus/regressions/all_equal_of_nan.json")).expect("a case");
         assert_eq!(change.apply(&all_equal), None, "it is no minimum");
+        let text = changed("NaN in subgroupAllEqual", &all_equal);
+        assert!(text.contains("subgroupAllEqual(") && text.contains("0x7F800000u"), "{text}");
+        let minimum = Case::from_json(minimum).expect("a case");
+        assert_eq!("NaN in subgroupAllEqual".parse::<Change>().expect("a change").apply(&minimum), None);
+    }
+
+    #[test]
+    fn long_loops_become_short() {
+        let long = include_str!("../../../../known/lavapipe-loop-of-65536-iterations/case.json");
+        let long = Case::from_json(long).expect("a case");
+        assert!(tangle_emit::source(&long).contains("0x10000u"));
+        let text = changed("loops of tens of thousands of iterations", &long);
+        assert!(text.contains("< 4u"), "{text}");
+        let scan = Case::from_json(include_str!("../../../../corpus/patterns/scan_by_loop.json")).expect("a case");
+        let change = "loops of tens of thousands of iterations".parse::<Change>().expect("a change");
+        assert_eq!(change.apply(&scan), None, "its loop is short");
+    }
+
+    #[test]
+    fn crashes_of_one_operation() {
+        const FIRST: &str = "subgroupBroadcastFirst around its operand in straight code";
+        const ADD: &str = "+ around its operand in straight code";
+        const UP: &str = "subgroupShuffleUp around its operand in a loop";
+        for (one, other, is_one) in [
+            (&[FIRST][..], &[ADD, FIRST][..], true),
+            (&[ADD], &[ADD], false),
+            (&[FIRST], &[UP], false),
+            (&[FIRST], &[], false),
+        ] {
+            assert_eq!(die_of_one_operation(&set(one), &set(other)), is_one, "{one:?}, {other:?}");
+        }
+    }
+
+    #[test]
+    fn what_tells_which_bug_it_is() {
+        const VALUE: &str = "values used behind their loops, uncopied";
+        const LONG: &str = "loops of tens of thousands of iterations";
+        const ADD: &str = "+ around its operand in straight code";
+        for (changes, expected) in [
+            (&[VALUE, ADD][..], &[VALUE][..]),
+            (&[VALUE, LONG, ADD], &[LONG]),
+            (&[VALUE, "spirv-opt"], &[]),
+            (&[ADD], &[]),
+        ] {
+            assert_eq!(telling(&set(changes)), set(expected), "{changes:?}");
+        }
+    }
+
+    /// Of two quads in one place of the framebuffer, a helper of the one stands in the place of a fragment of the other: `lane 2` of both subgroups has invocation 2 here.
+    #[test]
+    fn a_fragment_is_not_who_stands_in_its_place() {
+        const SWAP: &str = r#"{"format": 2, "origin": {"seed": 0, "profile": "small", "generator": "0.1.0"}, "tier": "plain",
+            "entry_point": {"stage": "fragment", "launch": {"draw": {"width": 1, "height": 2, "triangles": [[[0, 0], [2, 0], [0, 4]]]}}, "spirv": "1.3"},
+            "data": {"inputs": [[0, 0, 0, 1]]},
+            "program": {"functions": [{"name": "main", "body": [{"log": {"site": 1, "values": [
+                {"group_non_uniform": {"op": "GroupNonUniformQuadSwap Horizontal", "args": [{"input": 0}]}}]}}]}]}}"#;
+        const WRONG: &str = r#"{"kind": "value", "site": 1, "group": 0, "expected_active": [], "actual_active": [],
+            "lanes": [{"subgroup": 1, "lane": 2, "index": 2, "entry": 0, "expected": [1, 1], "actual": [1, 0]}], "wrong_lanes": 1, "severity": "hard"}"#;
+        let case = Case::from_json(SWAP).expect("a case");
+        let wrong: Mismatch = serde_json::from_str(WRONG).expect("a mismatch");
+        let token = 1_952_542_311;
+        let records =
+            [[0, 8, 0, 1, 0, 0, 0, 259, 517, 775, token], [0; 11], [2, 8, 2, 4, 0, 0, 0, 775, 1, 259, token], [0; 11]];
+        let sizes = SizePromise { default: 8, min: 8, max: 8 };
+        let (map, faults) = LaneMap::check(&case, records.as_flattened(), sizes);
+        let account = Account::new(&case, map.unwrap_or_else(|| panic!("{faults:?}")), None).expect("it is defined");
+        assert!(account.lanes.iter().filter(|lane| lane.invocation.index == 2).count() > 1, "{:?}", account.lanes);
+        assert!(still_compares(&wrong, Change(Kind::HelperLoad), &account));
     }
 
     fn log_of_input() -> Stmt {

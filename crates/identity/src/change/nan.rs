@@ -1,4 +1,4 @@
-//! A NaN in the minimum or maximum of a group, taken out: the infinity that decides nothing stands in its place.
+//! A NaN in the minimum or maximum of a group, or in what a group compares, taken out: an infinity stands in its place, for a minimum or maximum that which decides nothing.
 //!
 //! ```text
 //!   subgroupMax(bitsToFloat(x))
@@ -6,45 +6,58 @@
 //! ```
 //!
 //! Every result that is known stays: "if for any two Values one of them is a NaN, the other is chosen" (SPIR-V, OpGroupNonUniformFMin and FMax; docs/rules.md, F8). A program that
-//! passes with it fails because of what its driver makes of a NaN there.
+//! passes with it fails because of what its driver makes of a NaN there. Of `subgroupAllEqual` the results change, since a NaN is equal to nothing (rule P13).
 
 use tangle_program::float;
 use tangle_program::ops::{BinaryOp, Intrinsic};
-use tangle_program::subgroup::Fold;
+use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Block, Expr, Function};
 use tangle_program::types::{Scalar, Type};
 
-/// Takes NaN out of all minima and maxima of groups in a function.
-pub fn take_out(function: &mut Function) {
+/// What a group uses a number for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Uses {
+    /// Minimum and maximum.
+    Extremum,
+    /// `subgroupAllEqual`
+    Comparison,
+}
+
+/// Takes NaN out of all that groups use like this in a function.
+pub fn take_out(function: &mut Function, uses: Uses) {
     let mut body = std::mem::take(&mut function.body);
-    in_block(function, &mut body);
+    in_block(function, uses, &mut body);
     function.body = body;
 }
 
-fn in_block(function: &Function, block: &mut Block) {
+fn in_block(function: &Function, uses: Uses, block: &mut Block) {
     for stmt in block {
-        stmt.direct_exprs_mut().into_iter().for_each(|expr| in_expr(function, expr));
-        stmt.nested_blocks_mut().into_iter().for_each(|block| in_block(function, block));
+        stmt.direct_exprs_mut().into_iter().for_each(|expr| in_expr(function, uses, expr));
+        stmt.nested_blocks_mut().into_iter().for_each(|block| in_block(function, uses, block));
     }
 }
 
-fn in_expr(function: &Function, expr: &mut Expr) {
-    if let Some((fold, operand)) = extremum(expr) {
-        in_operand(function, fold, operand);
+fn in_expr(function: &Function, uses: Uses, expr: &mut Expr) {
+    if let Some((fold, operand)) = used(uses, expr) {
+        in_operand(function, uses, fold, operand);
     }
-    expr.operands_mut().into_iter().for_each(|operand| in_expr(function, operand));
+    expr.operands_mut().into_iter().for_each(|operand| in_expr(function, uses, operand));
 }
 
-/// The operand of a minimum or maximum of a group.
-fn extremum(expr: &mut Expr) -> Option<(Fold, &mut Expr)> {
+/// The operand that a group uses like this, and what combines it if something does.
+fn used(uses: Uses, expr: &mut Expr) -> Option<(Option<Fold>, &mut Expr)> {
     let Expr::Subgroup(call) = expr else { return None };
-    let fold = call.op.fold().filter(|fold| matches!(fold, Fold::Min | Fold::Max))?;
-    Some((fold, call.args.first_mut()?))
+    let fold = call.op.fold();
+    let is_used = match uses {
+        Uses::Extremum => matches!(fold, Some(Fold::Min | Fold::Max)),
+        Uses::Comparison => call.op == SubgroupOp::AllEqual,
+    };
+    Some((fold, call.args.first_mut().filter(|_| is_used)?))
 }
 
-/// Takes NaN out of what an operand is made of. Another minimum or maximum in it has those of its own.
-fn in_operand(function: &Function, fold: Fold, operand: &mut Expr) {
-    if extremum(operand).is_some() {
+/// Takes NaN out of what an operand is made of. Another one in it has those of its own.
+fn in_operand(function: &Function, uses: Uses, fold: Option<Fold>, operand: &mut Expr) {
+    if used(uses, operand).is_some() {
         return;
     }
     let made = operand.ty(function);
@@ -58,15 +71,15 @@ fn in_operand(function: &Function, fold: Fold, operand: &mut Expr) {
                 *bits = without_nan(fold, bits, ty, made.scalar);
             }
         }
-        (other, _) => other.operands_mut().into_iter().for_each(|operand| in_operand(function, fold, operand)),
+        (other, _) => other.operands_mut().into_iter().for_each(|operand| in_operand(function, uses, fold, operand)),
     }
 }
 
 /// The bits of numbers as they are, and of an infinity for those of a NaN.
-fn without_nan(fold: Fold, bits: &Expr, ty: Type, scalar: Scalar) -> Expr {
+fn without_nan(fold: Option<Fold>, bits: &Expr, ty: Type, scalar: Scalar) -> Expr {
     let all = |value: u64| Expr::composite(ty, &mut |part| Expr::bits(part, value));
     let infinity = float::infinity(scalar);
-    let neutral = if fold == Fold::Max { infinity | float::sign(scalar) } else { infinity };
+    let neutral = if fold == Some(Fold::Max) { infinity | float::sign(scalar) } else { infinity };
     let unsigned = Expr::binary(BinaryOp::BitAnd, bits.clone(), all(float::sign(scalar) - 1));
     let is_nan = Expr::binary(BinaryOp::Gt, unsigned, all(infinity));
     Expr::Intrinsic(Intrinsic::Mix, vec![bits.clone(), all(neutral), is_nan])
