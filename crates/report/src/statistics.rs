@@ -265,11 +265,12 @@ impl BugEntry {
     /// Takes over the witnesses of the same bug.
     fn take(&mut self, other: BugEntry) {
         self.operators.retain(|operator| other.operators.contains(operator));
-        // One that nothing is known of says nothing against the others.
-        if self.passes_without.is_empty() {
-            self.passes_without.clone_from(&other.passes_without);
-        } else if !other.passes_without.is_empty() {
-            self.passes_without.retain(|change| other.passes_without.contains(change));
+        // What tells the bug stays: of some programs it cannot be seen, as of those that do not fail every time.
+        let [own, others] = [&self.passes_without, &other.passes_without].map(|changes| !telling(changes).is_empty());
+        match (own, others) {
+            (true, false) => {}
+            (false, true) => self.passes_without.clone_from(&other.passes_without),
+            _ => self.passes_without.retain(|change| other.passes_without.contains(change)),
         }
         // One that fails every time represents the others better.
         let order = |bug: &BugEntry| (bug.flake.is_some(), bug.statements);
@@ -820,12 +821,13 @@ mod tests {
             ..bug(BugId::WrongResult { optimised: false, shape: shape.clone() }, &signature, 3, None)
         };
         let mut statistics = Statistics::default();
-        // One that fails now and then says nothing.
-        for changes in [&[][..], &[value], &[], &[value], &[long], &[long]] {
+        let sum = change("+ around its operand in straight code");
+        // One that fails now and then says nothing, nor does one of which nothing tells.
+        for changes in [&[][..], &[value, sum], &[], &[sum], &[value], &[long], &[long]] {
             statistics.enter_bug(with(changes));
         }
         let rows: Vec<_> = statistics.bugs.iter().map(|bug| (bug.witnesses, bug.passes_without.clone())).collect();
-        assert_eq!(rows, [(4, [value].into()), (2, [long].into())], "two bugs of one shape");
+        assert_eq!(rows, [(5, [value].into()), (2, [long].into())], "two bugs of one shape");
     }
 
     #[test]
