@@ -18,7 +18,7 @@ pub fn copy_values(function: &mut Function) {
     let mut reads = BTreeMap::new();
     count_reads(&function.body, &mut reads);
     let mut body = std::mem::take(&mut function.body);
-    in_block(function, &reads, &mut body);
+    in_block(function, &reads, &mut body, false);
     function.body = body;
 }
 
@@ -34,11 +34,12 @@ fn count_reads(stmts: &[Stmt], reads: &mut BTreeMap<VarId, usize>) {
     });
 }
 
-fn in_block(function: &mut Function, reads: &BTreeMap<VarId, usize>, block: &mut Block) {
+fn in_block(function: &mut Function, reads: &BTreeMap<VarId, usize>, block: &mut Block, in_loop: bool) {
     let mut copied = Block::with_capacity(block.len());
     for mut stmt in std::mem::take(block) {
-        let behind = used_behind(&stmt, function, reads);
-        stmt.nested_blocks_mut().into_iter().for_each(|inner| in_block(function, reads, inner));
+        let behind = used_behind(&stmt, function, reads, in_loop);
+        let is_loop = matches!(stmt, Stmt::Loop(_));
+        stmt.nested_blocks_mut().into_iter().for_each(|inner| in_block(function, reads, inner, in_loop || is_loop));
         let Stmt::Loop(l) = &mut stmt else {
             copied.push(stmt);
             continue;
@@ -66,12 +67,12 @@ fn index() -> Expr {
     Expr::binary(BinaryOp::BitAnd, Expr::Builtin(Builtin::Lane), Expr::Uint(1))
 }
 
-/// The scalars and vectors that the body of a loop changes and that something else reads.
-fn used_behind(stmt: &Stmt, function: &Function, reads: &BTreeMap<VarId, usize>) -> Vec<(VarId, Type)> {
+/// The scalars and vectors that the body of a loop changes and that something else reads, or the loop itself when the loop around it comes to it again.
+fn used_behind(stmt: &Stmt, function: &Function, reads: &BTreeMap<VarId, usize>, in_loop: bool) -> Vec<(VarId, Type)> {
     let Stmt::Loop(l) = stmt else { return Vec::new() };
     let mut inside = BTreeMap::new();
     count_reads(std::slice::from_ref(stmt), &mut inside);
-    let is_read_behind = |var: &VarId| reads.get(var) > inside.get(var);
+    let is_read_behind = |var: &VarId| in_loop && inside.contains_key(var) || reads.get(var) > inside.get(var);
     let mut vars: Vec<VarId> = Vec::new();
     walk_block(&l.body, &mut |stmt| vars.extend(stmt.written()));
     let (counters, late) = (counters(&l.body), written_late(l));

@@ -268,9 +268,10 @@ fn expects(lane: &Lane, entry: usize, wrong: &Mismatch, change: Change, words: &
 #[cfg(test)]
 mod tests {
     use tangle_oracle::map::{LaneMap, SizePromise};
-    use tangle_program::control::SelectionControl;
+    use tangle_program::control::{LoopControl, SelectionControl};
     use tangle_program::ops::BinaryOp;
-    use tangle_program::tree::{Block, Builtin, Expr, Function, Stmt};
+    use tangle_program::tree::{Block, Builtin, Expr, Function, Loop, LoopKind, Stmt};
+    use tangle_program::types::Type;
 
     use super::*;
 
@@ -495,6 +496,35 @@ mod tests {
             let changed = change.parse::<Change>().expect(change).apply(&case);
             assert_eq!(changed.map(|case| case.variant.to_string()).as_deref(), expected, "{change}, {variant}");
         }
+    }
+
+    /// A value that an inner loop alone uses is used behind it in the next iteration of the outer one.
+    #[test]
+    fn values_of_an_inner_loop_are_kept_for_its_next_time() {
+        let text = include_str!("../../../../corpus/vectors/V01.json");
+        let mut nested = Case::from_json(text).expect("a case");
+        let main = nested.program.functions.last_mut().expect("main");
+        let [a, i, j] = ["a", "i", "j"].map(|name| main.add_local(name, Type::UINT));
+        let sum = Expr::binary(BinaryOp::Add, Expr::Var(a), Expr::Uint(1));
+        let repeat = |counter, body| {
+            Stmt::Loop(Box::new(Loop {
+                kind: LoopKind::While,
+                counter,
+                bound: Expr::Uint(3),
+                test: None,
+                body,
+                control: LoopControl::default(),
+            }))
+        };
+        let set = Stmt::Assign { var: a, value: sum };
+        let log = Stmt::Log { site: 1, values: vec![Expr::Var(a)] };
+        let inner = |counter| repeat(counter, vec![set.clone(), log.clone()]);
+        main.body = vec![inner(j)];
+        let change = "values used behind their loops, uncopied".parse::<Change>().expect("a change");
+        assert_eq!(change.apply(&nested), None, "nothing reads it behind");
+        nested.program.functions.last_mut().expect("main").body = vec![repeat(i, vec![inner(j)])];
+        let text = changed("values used behind their loops, uncopied", &nested);
+        assert_eq!(text.matches("a = kept_").count(), 1, "{text}");
     }
 
     #[test]
