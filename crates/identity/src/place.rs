@@ -126,6 +126,11 @@ impl CrashPlace {
         self.0.iter().all(|function| matches!(function, Function::Named { .. }))
     }
 
+    /// True if the driver died in the same function, whoever called it.
+    pub fn begins_like(&self, other: &CrashPlace) -> bool {
+        self.0.first() == other.0.first()
+    }
+
     /// What of it can be compared with another build's.
     #[must_use]
     pub fn in_any_build(&self) -> CrashPlace {

@@ -346,6 +346,14 @@ impl fmt::Display for Signature {
     }
 }
 
+impl Detail {
+    /// Where a driver died, if that is what happened and its stack is known.
+    pub fn crash_place(&self) -> Option<&CrashPlace> {
+        let Detail::Crash(Crash { place, .. }) = self else { return None };
+        place.as_ref()
+    }
+}
+
 impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tangle_analysis::context::Placed;
 use tangle_generator::Stats;
 use tangle_identity::change::{die_of_one_operation, show_one_bug, telling};
+use tangle_identity::place::CrashPlace;
 use tangle_identity::{BugId, Change, Kind, Signature, Status};
 use tangle_oracle::judge::Counts;
 use tangle_oracle::predict::OpUse;
@@ -225,13 +226,18 @@ impl BugEntry {
         is_same && (passes_alike || self.bug.crashes_at_the_work_of(&other.bug) && die_of_one_operation(a, b))
     }
 
-    /// True if the other one dies of a program without statements, and this one passes with no change: what every program of the stage has is enough.
+    /// True if the driver dies in the same function of a program of the other one that has no statements, and no change keeps it from that: what all programs have is enough.
     fn dies_of_what_all_have(&self, other: &BugEntry) -> bool {
         let is_same = self.device == other.device && self.known == other.known;
+        let places = |bug: &BugEntry| -> Vec<CrashPlace> {
+            bug.signatures.iter().filter_map(|signature| signature.detail.crash_place().cloned()).collect()
+        };
+        let is_there = |place: &CrashPlace| places(other).iter().any(|there| there.begins_like(place));
         is_same
             && self.bug.crashes_at_the_work_of(&other.bug)
             && other.statements == 0
             && self.passes_without.is_empty()
+            && places(self).iter().any(is_there)
     }
 
     /// True if its minimal programs may show what those of another entry show: half of their operators are the same.
@@ -638,7 +644,8 @@ impl Statistics {
 mod tests {
     use super::*;
     use tangle_identity::failure::Doing;
-    use tangle_identity::place::{CrashPlace, Frame};
+    use tangle_identity::failure::{Crash, End};
+    use tangle_identity::place::Frame;
     use tangle_identity::skeleton::Part;
     use tangle_identity::{Detail, Skeleton};
 
@@ -780,14 +787,22 @@ mod tests {
 
     #[test]
     fn crashes_are_one_bug_by_their_operation_or_if_no_statement_is_needed() {
-        let signature = Signature::new(Kind::Crash, Detail::Text("killed".into()));
+        let frame = |symbol| Frame::Library { path: "libLLVM.so", symbol: Some(symbol), function: None };
+        let died_in = |symbol| {
+            let place = CrashPlace::of([frame(symbol)]);
+            Signature::new(
+                Kind::Crash,
+                Detail::Crash(Crash { end: End::Signal(11), doing: Doing::Run, place, message: None }),
+            )
+        };
+        let signature = died_in("isIEEE");
         let change = |text: &str| text.parse::<Change>().expect("a change");
         let first = change("subgroupBroadcastFirst around its operand in straight code");
         let sum = change("+ around its operand in straight code");
         let shape = |parts| Skeleton::Shape { parts, with: BTreeSet::new() };
         let dies = |doing, parts| BugId::Dies { kind: Kind::Crash, doing, shape: shape(parts) };
-        let frame = Frame::Library { path: "libLLVM.so", symbol: Some("isIEEE"), function: None };
-        let crashes = BugId::Crashes { doing: Doing::Run, place: CrashPlace::of([frame]).expect("a driver's") };
+        let crashes =
+            BugId::Crashes { doing: Doing::Run, place: CrashPlace::of([frame("isIEEE")]).expect("a driver's") };
         let with = |id: BugId, statements, changes: &[Change]| BugEntry {
             passes_without: changes.iter().copied().collect(),
             ..bug(id, &signature, statements, None)
@@ -802,11 +817,16 @@ mod tests {
             with(dies(Doing::Run, vec![Part::Continue]), 3, &[]),
             with(dies(Doing::Run, vec![]), 0, &[]),
             with(dies(Doing::Run, vec![Part::Continue, Part::Log]), 4, &[]),
+            // In another function.
+            BugEntry {
+                signatures: [died_in("getSplat")].into(),
+                ..with(dies(Doing::Run, vec![Part::Break, Part::Log]), 5, &[])
+            },
         ] {
             statistics.enter_bug(entry);
         }
         let rows: Vec<(u64, usize)> = statistics.bugs.iter().map(|bug| (bug.witnesses, bug.statements)).collect();
-        assert_eq!(rows, [(2, 1), (1, 2), (1, 2), (3, 0)]);
+        assert_eq!(rows, [(2, 1), (1, 2), (1, 2), (3, 0), (1, 5)]);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! in its turn. So the file counts resets ([`count_reset`]). A process that opened the device before the last one launches nothing more ([`Outdated`]), and the processes that take
 //! their places start when all of them are gone ([`Presence`]).
 //!
-//! On some GPUs that is not enough (an H200 in persistence mode, in two of four runs): from the first reset on, draws hang as soon as a second process has opened the GPU, whatever they
+//! On some GPUs that is not enough (three of four H200 in persistence mode): from the first reset on, draws hang as soon as a second process has opened the GPU, whatever they
 //! draw, until the machine starts anew, while those of one process alone end as usual. So where the next reset comes within [a few launches](FEW_LAUNCHES), processes are on the GPU
 //! one at a time from then on. The file says it, below the system's folder for temporary files, for as long as it is there.
 

@@ -145,10 +145,9 @@ impl Change {
         !matches!(self.0, Kind::Operation(..) | Kind::Nan(Uses::Comparison) | Kind::LongLoop)
     }
 
-    /// The subgroup operation in whose place its operand stands.
-    fn subgroup_operation(self) -> Option<&'static str> {
-        let Kind::Operation(name, _) = self.0 else { return None };
-        TABLE.iter().any(|info| info.name == name).then_some(name)
+    /// True if its operand stands in the place of a subgroup operation.
+    fn replaces_subgroup_operation(self) -> bool {
+        matches!(self.0, Kind::Operation(name, _) if TABLE.iter().any(|info| info.name == name))
     }
 
     fn is_optimisation(self) -> bool {
@@ -177,8 +176,7 @@ pub fn show_one_bug(finding: &BTreeSet<Change>, bug: &BTreeSet<Change>) -> bool 
 /// True if programs that crash a driver at the same work, and pass with these changes, crash it by the same subgroup operation: whatever module a driver makes of an operation,
 /// its compiler may die of it at many places.
 pub fn die_of_one_operation(one: &BTreeSet<Change>, other: &BTreeSet<Change>) -> bool {
-    let operation = |change: &&Change| change.subgroup_operation().is_some();
-    one.intersection(other).any(|change| operation(&change))
+    one.intersection(other).any(|change| change.replaces_subgroup_operation())
 }
 
 /// What of these changes says which bug it is, by itself.
