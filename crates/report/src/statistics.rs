@@ -511,17 +511,21 @@ impl Statistics {
         let is_explained_by = |a: &BugEntry, b: &BugEntry| {
             a.is_known_as(b) || a.is_like(b) && has_shape(a, b) || a.passes_like(b) || a.dies_of_what_all_have(b)
         };
-        if let Some(entry) = self.bugs.iter_mut().find(|entry| is_explained_by(&bug, entry)) {
+        let (finding, mut bug, mut place) = (bug.clone(), bug, None);
+        // Rows that explain one finding are one, as are those that what tells it makes so.
+        let explains =
+            |bug: &BugEntry, entry: &BugEntry| is_explained_by(bug, entry) || is_explained_by(&finding, entry);
+        while let Some(at) = self.bugs.iter().position(|entry| explains(&bug, entry)) {
+            let mut entry = self.bugs.remove(at);
             entry.take(bug);
-            return;
+            bug = entry;
+            place.get_or_insert(at);
         }
         let (explained, mut bugs): (Vec<BugEntry>, Vec<BugEntry>) =
             std::mem::take(&mut self.bugs).into_iter().partition(|entry| is_explained_by(entry, &bug));
-        bugs.push(bug);
+        explained.into_iter().for_each(|entry| bug.take(entry));
+        bugs.insert(place.unwrap_or(bugs.len()).min(bugs.len()), bug);
         self.bugs = bugs;
-        if let Some(bug) = self.bugs.last_mut() {
-            explained.into_iter().for_each(|entry| bug.take(entry));
-        }
     }
 
     /// Counts a finding that is not minimised as the bug of a device whose programs pass with the same changes, known under a name perhaps.
@@ -848,6 +852,17 @@ mod tests {
         }
         let rows: Vec<_> = statistics.bugs.iter().map(|bug| (bug.witnesses, bug.passes_without.clone())).collect();
         assert_eq!(rows, [(5, [value].into()), (2, [long].into())], "two bugs of one shape");
+        // A row of another shape, of which nothing told at first.
+        let shape = BugId::WrongResult {
+            optimised: false,
+            shape: Skeleton::Shape { parts: vec![Part::Log], with: BTreeSet::new() },
+        };
+        let other = |changes: &[Change]| BugEntry { bug: shape.clone(), ..with(changes) };
+        statistics.enter_bug(other(&[]));
+        assert_eq!(statistics.bugs.len(), 3);
+        statistics.enter_bug(other(&[long]));
+        let rows: Vec<u64> = statistics.bugs.iter().map(|bug| bug.witnesses).collect();
+        assert_eq!(rows, [5, 4], "then it is one with the other");
     }
 
     #[test]
