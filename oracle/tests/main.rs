@@ -10,6 +10,7 @@ mod fragments;
 mod generated;
 mod items;
 mod lane_map;
+mod long_loops;
 mod memory;
 mod planted;
 mod relations;
