@@ -42,6 +42,34 @@ fn use_of_operations() {
     assert_eq!(prediction.sites_reached(), (3, 4));
 }
 
+/// Every event has the values of its own workgroup.
+#[test]
+fn values_of_events() {
+    let case = example();
+    let prediction = predict(&case, &LaneMap::linear(&case, 8)).expect("it is well-defined");
+    let seen = prediction.events_with_values().into_iter();
+    let seen: Vec<(u32, u32, usize)> = seen.map(|(event, values)| (event.group.0, event.site, values.len())).collect();
+    assert_eq!(seen, [(0, 1, 16), (0, 2, 8), (0, 3, 16), (1, 1, 16), (1, 2, 8), (1, 3, 16)]);
+}
+
+#[test]
+fn sums_and_products_that_leave_their_type() {
+    let of = |fold, value| op(Op::Reduce(fold), [uint(value)]);
+    for (value, overflows) in [
+        // Of eight lanes each.
+        (of(Fold::Add, 0x1FFF_FFFF), false),
+        (of(Fold::Add, 0x2000_0000), true),
+        (of(Fold::Mul, 15), false),
+        (of(Fold::Mul, 16), true),
+        (of(Fold::Xor, u32::MAX), false),
+    ] {
+        // Whatever comes behind it.
+        let case = main_of([log(1, [value.clone()]), log(2, [sum()])]);
+        let prediction = predict(&case, &LaneMap::linear(&case, 8)).expect("it is well-defined");
+        assert_eq!(prediction.overflows(), overflows, "{value:?}");
+    }
+}
+
 /// Each entry names its event, by its number in the whole launch.
 #[test]
 fn entries_name_their_events() {
