@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use tangle_analysis::context::Placed;
 use tangle_generator::Stats;
-use tangle_identity::change::{die_of_one_operation, show_one_bug, telling};
+use tangle_identity::change::{die_of_one_operation, may_be_one_bug, show_one_bug, telling};
 use tangle_identity::place::CrashPlace;
 use tangle_identity::{BugId, Change, Kind, Signature, Status};
 use tangle_oracle::judge::Counts;
@@ -245,8 +245,7 @@ impl BugEntry {
     fn is_like(&self, other: &BugEntry) -> bool {
         let (a, b) = (&self.operators, &other.operators);
         let has_half = 2 * a.intersection(b).count() >= a.len().max(b.len());
-        let [a, b] = [self, other].map(|bug| telling(&bug.passes_without));
-        let may_pass_alike = a.is_empty() || b.is_empty() || !a.is_disjoint(&b);
+        let may_pass_alike = may_be_one_bug(&self.passes_without, &other.passes_without);
         let is_same = self.device == other.device && self.known == other.known;
         is_same && may_pass_alike && has_half
     }
@@ -513,8 +512,12 @@ impl Statistics {
         };
         let (finding, mut bug, mut place) = (bug.clone(), bug, None);
         // Rows that explain one finding are one, as are those that what tells it makes so.
-        let explains =
-            |bug: &BugEntry, entry: &BugEntry| is_explained_by(bug, entry) || is_explained_by(&finding, entry);
+        // But half of its operators may be in a row, and the other half in another.
+        let explains = |bug: &BugEntry, entry: &BugEntry| {
+            let may_be_one = || may_be_one_bug(&bug.passes_without, &entry.passes_without);
+            is_explained_by(bug, entry)
+                || finding.operators.is_empty() && is_explained_by(&finding, entry) && may_be_one()
+        };
         while let Some(at) = self.bugs.iter().position(|entry| explains(&bug, entry)) {
             let mut entry = self.bugs.remove(at);
             entry.take(bug);
@@ -852,6 +855,10 @@ mod tests {
         }
         let rows: Vec<_> = statistics.bugs.iter().map(|bug| (bug.witnesses, bug.passes_without.clone())).collect();
         assert_eq!(rows, [(5, [value].into()), (2, [long].into())], "two bugs of one shape");
+        // One of which nothing tells does not make them one.
+        statistics.enter_bug(with(&[]));
+        let rows: Vec<u64> = statistics.bugs.iter().map(|bug| bug.witnesses).collect();
+        assert_eq!(rows, [6, 2]);
         // A row of another shape, of which nothing told at first.
         let shape = BugId::WrongResult {
             optimised: false,
@@ -860,9 +867,9 @@ mod tests {
         let other = |changes: &[Change]| BugEntry { bug: shape.clone(), ..with(changes) };
         statistics.enter_bug(other(&[]));
         assert_eq!(statistics.bugs.len(), 3);
-        statistics.enter_bug(other(&[long]));
+        statistics.enter_bug(other(&[value]));
         let rows: Vec<u64> = statistics.bugs.iter().map(|bug| bug.witnesses).collect();
-        assert_eq!(rows, [5, 4], "then it is one with the other");
+        assert_eq!(rows, [8, 2], "then it is one with the other");
     }
 
     #[test]
