@@ -218,22 +218,26 @@ impl BugEntry {
         self.device == other.device && self.known.is_some() && self.known == other.known
     }
 
+    /// True if both are of one device, and known alike or not at all: only such entries may be one.
+    fn stands_beside(&self, other: &BugEntry) -> bool {
+        self.device == other.device && self.known == other.known
+    }
+
     /// True if the minimal programs of both fail alike, and pass with the same change.
     fn passes_like(&self, other: &BugEntry) -> bool {
-        let is_same = self.device == other.device && self.known == other.known;
         let (a, b) = (&self.passes_without, &other.passes_without);
         let passes_alike = self.bug.fails_like(&other.bug) && (show_one_bug(a, b) || show_one_bug(b, a));
-        is_same && (passes_alike || self.bug.crashes_at_the_work_of(&other.bug) && die_of_one_operation(a, b))
+        self.stands_beside(other)
+            && (passes_alike || self.bug.crashes_at_the_work_of(&other.bug) && die_of_one_operation(a, b))
     }
 
     /// True if the driver dies in the same function of a program of the other one that has no statements, and no change keeps it from that: what all programs have is enough.
     fn dies_of_what_all_have(&self, other: &BugEntry) -> bool {
-        let is_same = self.device == other.device && self.known == other.known;
         let places = |bug: &BugEntry| -> Vec<CrashPlace> {
             bug.signatures.iter().filter_map(|signature| signature.detail.crash_place().cloned()).collect()
         };
         let is_there = |place: &CrashPlace| places(other).iter().any(|there| there.begins_like(place));
-        is_same
+        self.stands_beside(other)
             && self.bug.crashes_at_the_work_of(&other.bug)
             && other.statements == 0
             && self.passes_without.is_empty()
@@ -246,8 +250,7 @@ impl BugEntry {
         let (a, b) = (&self.operators, &other.operators);
         let has_half = 2 * a.intersection(b).count() >= a.len().max(b.len());
         let may_pass_alike = may_be_one_bug(&self.passes_without, &other.passes_without);
-        let is_same = self.device == other.device && self.known == other.known;
-        is_same && may_pass_alike && has_half
+        self.stands_beside(other) && may_pass_alike && has_half
     }
 
     /// The bug, the operators of which one is to blame, and what it passes without.

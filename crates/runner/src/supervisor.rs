@@ -581,7 +581,7 @@ impl Supervisor {
         let info = devices.swap_remove(index);
         self.lock = gpu_lock::path(&info).filter(|_| !self.driver.is_remote());
         if self.presence.is_none() {
-            // The first worker says which GPU it is. One that is not wanted any more is told when it is to open it.
+            // The first worker says which GPU it is. If it is cancelled meanwhile, opening fails at once.
             let _ = self.enter_gpu(Duration::MAX);
         }
         worker.open(self.index, &self.start)?;
