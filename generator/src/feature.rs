@@ -136,7 +136,7 @@ impl Combination {
     /// What a minimal case is made of, as far as a bug can be blamed on it: constructs, which of them stand in which, operators and what they are
     /// operands of, another stage than compute, and with `operations` the subgroup operations, else their categories. Every case assigns and logs, and the form of a loop matters less than that lanes leave it one by one.
     /// Of the minimiser's simplest type, `u32`, other types do as well; any other type is one that the bug needs. `pass`: the one of `spirv-opt` that
-    /// shows it. `None` if nothing is left.
+    /// shows it. `None` if nothing is left but the stage, which all its programs have.
     pub fn of_minimal(case: &Case, operations: bool, pass: Option<&str>) -> Option<Combination> {
         let Contents { stats, pairs, operands, stage, .. } = Contents::of(case);
         let parts_lanes = stats.construct(Construct::DivergentLoop) > 0;
@@ -166,8 +166,12 @@ impl Combination {
         // What is wrong in compute shaders may be in every stage.
         let stage = Some(stage).filter(|stage| *stage != Stage::Compute).map(Feature::Stage);
         let of_program = constructs.chain(of_ops).chain(of_pairs).chain(of_operands);
-        let features: BTreeSet<Feature> = of_program.chain(pass).chain(stage).collect();
-        (!features.is_empty()).then_some(Combination(features))
+        let mut features: BTreeSet<Feature> = of_program.chain(pass).collect();
+        if features.is_empty() {
+            return None;
+        }
+        features.extend(stage);
+        Some(Combination(features))
     }
 
     /// True if a case has all of it.
@@ -294,5 +298,13 @@ mod tests {
         }
         // Most have one, and some do not, so that a campaign can leave them out.
         assert!((80..190).contains(&with_loop), "{with_loop} of 200");
+    }
+
+    #[test]
+    fn a_stage_alone_is_nothing_to_avoid() {
+        let empty = include_str!("../../corpus/regressions/local_id_in_mesh_shader.json");
+        let empty = Case::from_json(empty).expect("a case");
+        assert_eq!(empty.entry_point.stage, Stage::Mesh);
+        assert_eq!(Combination::of_minimal(&empty, true, None), None);
     }
 }

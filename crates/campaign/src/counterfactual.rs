@@ -60,8 +60,8 @@ impl<'a> Failing<'a> {
         let mut tried = BTreeMap::new();
         let mut is_right = |change: Change| *tried.entry(change).or_insert_with(|| self.is_right_without(change));
         let mut passes_like = |bug: &&BTreeSet<Change>| {
-            let telling = bug.iter().filter(|change| change.tells_alone());
-            let telling: BTreeSet<Change> = telling.copied().filter(|change| is_right(*change)).collect();
+            let telling = bug.iter().filter(|change| change.tells_alone()).flat_map(|change| change.alike());
+            let telling: BTreeSet<Change> = telling.filter(|change| is_right(*change)).collect();
             if bug.iter().any(|change| change.tells_alone()) {
                 return Some(telling).filter(|telling| !telling.is_empty());
             }

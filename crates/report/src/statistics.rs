@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use tangle_analysis::context::Placed;
 use tangle_generator::Stats;
-use tangle_identity::change::{die_of_one_operation, may_be_one_bug, show_one_bug, telling};
+use tangle_identity::change::{die_of_one_operation, may_be_one_bug, of_both, show_one_bug, telling};
 use tangle_identity::place::CrashPlace;
 use tangle_identity::{BugId, Change, Kind, Signature, Status};
 use tangle_oracle::judge::Counts;
@@ -257,8 +257,7 @@ impl BugEntry {
     pub fn title(&self) -> String {
         let operators: Vec<&str> = self.operators.iter().map(String::as_str).collect();
         let operators = if operators.is_empty() { String::new() } else { format!(" ({})", operators.join(" ")) };
-        let telling = self.passes_without.iter().filter(|change| change.tells_alone());
-        let mut changes: Vec<String> = telling.map(ToString::to_string).collect();
+        let mut changes: Vec<String> = telling(&self.passes_without).iter().map(ToString::to_string).collect();
         if changes.is_empty() {
             changes.extend(self.passes_without.first().map(ToString::to_string));
         }
@@ -273,13 +272,7 @@ impl BugEntry {
     /// Takes over the witnesses of the same bug.
     fn take(&mut self, other: BugEntry) {
         self.operators.retain(|operator| other.operators.contains(operator));
-        // What tells the bug stays: of some programs it cannot be seen, as of those that do not fail every time.
-        let [own, others] = [&self.passes_without, &other.passes_without].map(|changes| !telling(changes).is_empty());
-        match (own, others) {
-            (true, false) => {}
-            (false, true) => self.passes_without.clone_from(&other.passes_without),
-            _ => self.passes_without.retain(|change| other.passes_without.contains(change)),
-        }
+        self.passes_without = of_both(&self.passes_without, &other.passes_without);
         // One that fails every time represents the others better.
         let order = |bug: &BugEntry| (bug.flake.is_some(), bug.statements);
         let is_better = order(&other) < order(self);
@@ -773,8 +766,9 @@ mod tests {
         for entry in [
             with(&log, "a", &[in_loop, in_switch]),
             BugEntry { statements: 2, ..with(&exit, "b", &[in_loop]) },
-            // Another place, no change, another failure: other bugs.
+            // A barrier, wherever it stands.
             with(&exit, "c", &[in_switch]),
+            // No change, another failure: other bugs.
             with(&jump, "d", &[]),
             with(&dies, "e", &[in_loop]),
         ] {
@@ -782,9 +776,11 @@ mod tests {
         }
         let rows: Vec<(u64, usize)> =
             statistics.bugs.iter().map(|bug| (bug.witnesses, bug.passes_without.len())).collect();
-        assert_eq!(rows, [(2, 1), (1, 1), (1, 0), (1, 1)]);
+        assert_eq!(rows, [(3, 2), (1, 0), (1, 1)]);
         assert_eq!(statistics.bugs[0].bug, exit, "the smallest names it");
-        assert!(statistics.bugs[0].title().ends_with("; passes without subgroupBarrier in a loop"));
+        let title = statistics.bugs[0].title();
+        let both = "; passes without subgroupBarrier in a switch, or without subgroupBarrier in a loop";
+        assert!(title.ends_with(both), "{title}");
         let found = statistics.finding("lvp", &signature("f"), 9).clone();
         assert!(!statistics.recognise("other", &[in_loop].into(), None, "findings/f", &found.signature));
         assert!(statistics.recognise("lvp", &[in_loop].into(), None, "findings/f", &found.signature));

@@ -161,11 +161,20 @@ impl<'a> Printer<'a> {
     fn hlsl_wave_helper(&mut self, op: SubgroupOp, ty: TypeName) {
         use SubgroupOp as Op;
         match op {
-            Op::Inclusive(Fold::Add) => {
-                put_line!(self, "{ty} InclusiveSum({ty} x) {{ return WavePrefixSum(x) + x; }}");
-            }
-            Op::Inclusive(_) => {
-                put_line!(self, "{ty} InclusiveProduct({ty} x) {{ return WavePrefixProduct(x) * x; }}");
+            Op::Inclusive(fold) => {
+                let (name, op, prefix) = match fold {
+                    Fold::Add => ("InclusiveSum", "+", "WavePrefixSum"),
+                    _ => ("InclusiveProduct", "*", "WavePrefixProduct"),
+                };
+                let value = match may_overflow(ty.0) && self.dialect != Dialect::Slang {
+                    // As `Body::unsigned`.
+                    true => {
+                        let unsigned = TypeName(Type { scalar: ty.0.scalar.unsigned(), ..ty.0 });
+                        format!("{ty}({unsigned}({prefix}(x)) {op} {unsigned}(x))")
+                    }
+                    false => format!("{prefix}(x) {op} x"),
+                };
+                put_line!(self, "{ty} {name}({ty} x) {{ return {value}; }}");
             }
             Op::Reduce(Fold::Xor) if ty.0.scalar == Scalar::Bool => {
                 put_line!(self, "bool WaveActiveParity(bool x) {{ return (WaveActiveCountBits(x) & 1u) != 0u; }}");
@@ -232,6 +241,14 @@ impl<'a> Body<'_, 'a> {
                 self.put("!");
                 self.expr(x, Context::Unary(UnaryOp::Not));
             }
+            expr if wraps(expr)
+                && self.printer.dialect != Dialect::Slang
+                && type_of(expr).is_some_and(may_overflow) =>
+            {
+                put!(self.printer, "{}(", TypeName(type_of(expr).unwrap_or(Type::INT)));
+                self.unsigned(expr);
+                self.put(")");
+            }
             Expr::Unary(op, x) if is_literal_int(x) => {
                 self.put(match op {
                     UnaryOp::Neg => "-",
@@ -275,6 +292,34 @@ impl<'a> Body<'_, 'a> {
             _ => return false,
         }
         true
+    }
+
+    /// A signed expression as an unsigned one, which wraps: HLSL has no word about sums, differences and products that leave a signed type, and
+    /// compilers made of LLVM take it that none does.
+    fn unsigned(&mut self, expr: &Expr) {
+        let part = |body: &mut Self, part: &Expr| {
+            let nests = wraps(part);
+            body.put(if nests { "(" } else { "" });
+            body.unsigned(part);
+            body.put(if nests { ")" } else { "" });
+        };
+        match expr {
+            Expr::Unary(UnaryOp::Neg, x) => {
+                self.put("-");
+                part(self, x);
+            }
+            Expr::Binary(op, x, y) if wraps(expr) => {
+                part(self, x);
+                put!(self.printer, " {} ", crate::glsl::spelling::binary(*op));
+                part(self, y);
+            }
+            _ => {
+                let ty = expr.ty(self.function).unwrap_or(Type::INT);
+                put!(self.printer, "{}(", TypeName(Type { scalar: ty.scalar.unsigned(), ..ty }));
+                self.expr(expr, Context::Open);
+                self.put(")");
+            }
+        }
     }
 
     /// An expression of literals of `int`, as an `int`.
@@ -398,6 +443,16 @@ impl<'a> Body<'_, 'a> {
             None => self.put(");"),
         }
     }
+}
+
+/// True if it is a sum, difference, product or negation.
+fn wraps(expr: &Expr) -> bool {
+    matches!(expr, Expr::Unary(UnaryOp::Neg, _) | Expr::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..))
+}
+
+/// True if the values of a type are signed integers.
+fn may_overflow(ty: Type) -> bool {
+    ty.scalar.is_integer() && ty.scalar.is_signed()
 }
 
 /// True if HLSL computes an expression as a literal: before its types are known, in 64 bits (HLSL 2021).

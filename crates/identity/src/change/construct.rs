@@ -1,4 +1,4 @@
-//! Constructs that no value and no path depends on, taken out.
+//! Constructs taken out that no value and no path depends on, and the ends of fragments, on which those behind them depend.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use tangle_emit::glsl::spelling;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::memory::Sync;
 use tangle_program::subgroup::{Gives, SubgroupOp, TABLE};
-use tangle_program::tree::{Block, Stmt};
+use tangle_program::tree::{Block, Discard, Stmt};
 
 use super::within::Within;
 
-/// Something that no value and no path depends on.
+/// Something that a program goes on without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Construct {
     /// One of the subgroup barriers.
@@ -19,20 +19,39 @@ pub enum Construct {
     WorkgroupBarrier(Sync),
     /// `assumeEXT`, wherever it stands: its condition is true of every lane that comes there.
     Assumption,
-    /// What is asked for an `if` or a switch.
+    /// One of the ends of a fragment: its invocations go on.
+    Discard(Discard),
+    /// What an `if` or a switch is to become.
     SelectionControl(SelectionControl),
-    /// What is asked for a loop.
+    /// What a loop is to become.
     LoopControl(LoopControl),
 }
 
 impl Construct {
-    /// Every construct that can be taken out: barriers, assumptions, and what is asked for selections and loops.
+    /// Every construct that can be taken out: barriers, assumptions, ends of fragments, and what selections and loops are to become.
     pub fn all() -> impl Iterator<Item = Construct> {
         let barriers = TABLE.iter().filter(|info| info.gives == Gives::Nothing);
         let constructs = barriers.map(|info| Construct::SubgroupBarrier(info.op));
-        let constructs = constructs.chain(Sync::ALL.map(Construct::WorkgroupBarrier)).chain([Construct::Assumption]);
-        let constructs = constructs.chain(SelectionControl::ASKING.map(Construct::SelectionControl));
-        constructs.chain(LoopControl::ASKING.map(Construct::LoopControl))
+        let constructs = constructs.chain(Sync::ALL.map(Construct::WorkgroupBarrier));
+        let discards = [Discard::Demote, Discard::Terminate].map(Construct::Discard);
+        let constructs = constructs.chain([Construct::Assumption]).chain(discards);
+        // Without the wish that a loop or a selection stays what it is, it may become something else, and many bugs go away with it.
+        constructs.chain([
+            Construct::SelectionControl(SelectionControl::Flatten),
+            Construct::LoopControl(LoopControl::Unroll),
+        ])
+    }
+
+    /// The places from which it is taken out, the plainest first: ends of fragments from loops only, since programs of many bugs pass without the helpers
+    /// that a demotion makes.
+    pub fn places(self) -> impl Iterator<Item = Within> {
+        let is_end = matches!(self, Construct::Discard(_));
+        Within::ALL.into_iter().filter(move |place| !is_end || *place == Within::Loop)
+    }
+
+    /// True if it orders invocations, and does nothing else.
+    pub fn is_barrier(self) -> bool {
+        matches!(self, Construct::SubgroupBarrier(_) | Construct::WorkgroupBarrier(_))
     }
 
     /// Takes it out of a block that stands in one kind of place, wherever it is in another.
@@ -50,6 +69,7 @@ impl Construct {
             (Construct::SubgroupBarrier(op), Stmt::SubgroupBarrier(own)) => *own != op,
             (Construct::WorkgroupBarrier(sync), Stmt::ControlBarrier(own)) => *own != sync,
             (Construct::Assumption, Stmt::Assume(_)) => false,
+            (Construct::Discard(discard), Stmt::Discard(own)) => *own != discard,
             (Construct::LoopControl(asked), Stmt::Loop(l)) if l.control == asked => {
                 l.control = LoopControl::Unspecified;
                 true
@@ -71,6 +91,8 @@ impl fmt::Display for Construct {
             Construct::SubgroupBarrier(op) => op.info().name,
             Construct::WorkgroupBarrier(sync) => spelling::sync(*sync),
             Construct::Assumption => "assumeEXT",
+            Construct::Discard(Discard::Demote) => "demote",
+            Construct::Discard(Discard::Terminate) => "terminateInvocation",
             Construct::SelectionControl(control) => spelling::selection_control(*control).trim_end(),
             Construct::LoopControl(control) => spelling::loop_control(*control).trim_end(),
         })

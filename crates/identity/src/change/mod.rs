@@ -4,6 +4,7 @@
 //! | change | leaves |
 //! |---|---|
 //! | a construct is taken out that no value depends on ([`construct`]) | every value, every path |
+//! | fragments are not demoted or ended in loops ([`construct`]) | what others log |
 //! | what helper invocations load is computed ([`helper_load`]) | every value, every path |
 //! | a NaN in the minimum or maximum of a group is an infinity ([`nan`]) | every value, every path |
 //! | a NaN that a group compares is an infinity ([`nan`]) | what is logged where, as long as no path depends on it |
@@ -16,8 +17,8 @@
 //! In this order a change is near: the first of those that a program passes with is the one to tell people. What was wrong has to be compared
 //! again each time ([`still_compares`]).
 //!
-//! The first five kinds tell by themselves, since nearly nothing else would make the program pass, and the sixth where the program does not pass with an
-//! optimisation off, too. The others are broad: programs of many bugs pass without `spirv-opt`, or without their exits in the middle of a loop.
+//! Constructs, loads, NaNs and long loops tell by themselves, since nearly nothing else would make the program pass; so do values of loops where the
+//! program does not pass with an optimisation off, too, and ends of fragments where nothing else tells ([`telling`]). The others are broad: programs of many bugs pass without `spirv-opt`, or without their exits in the middle of a loop.
 //! They tell together ([`show_one_bug`]).
 
 mod construct;
@@ -84,12 +85,11 @@ const OTHERS: [Kind; 6] =
 impl Change {
     /// Every change, the nearest first.
     fn all() -> impl Iterator<Item = Change> {
-        let within = |kind: fn(Construct, Within) -> Kind| {
-            Construct::all().flat_map(move |construct| Within::ALL.map(|place| kind(construct, place)))
-        };
+        let constructs = Construct::all()
+            .flat_map(|construct| construct.places().map(move |place| Kind::Construct(construct, place)));
         let operations = operand::operations();
         let operations = operations.into_iter().flat_map(|name| Within::ALL.map(|place| Kind::Operation(name, place)));
-        let kinds = within(Kind::Construct).chain(OTHERS).chain(operations);
+        let kinds = constructs.chain(OTHERS).chain(operations);
         kinds.chain(Optimisation::all().map(Kind::Optimisation)).map(Change)
     }
 
@@ -131,7 +131,26 @@ impl Change {
 
     /// True if nearly nothing but one bug goes away with it, whoever makes it.
     pub fn tells_alone(self) -> bool {
-        matches!(self.0, Kind::Construct(..) | Kind::HelperLoad | Kind::Nan(_) | Kind::LongLoop)
+        matches!(self.0, Kind::Construct(..) | Kind::HelperLoad | Kind::Nan(_) | Kind::LongLoop) && !self.is_discard()
+    }
+
+    /// The changes that tell the same: a barrier is broken or not, wherever it stands.
+    pub fn alike(self) -> impl Iterator<Item = Change> {
+        let places = match self.0 {
+            Kind::Construct(construct, place) if construct.is_barrier() => construct
+                .places()
+                .filter(|other| *other != place)
+                .map(|place| Kind::Construct(construct, place))
+                .collect(),
+            _ => Vec::new(),
+        };
+        std::iter::once(self).chain(places.into_iter().map(Change))
+    }
+
+    /// True if the ends of fragments are taken out. Programs of several bugs pass without the helpers that a demotion makes, so that it tells where nothing
+    /// else does.
+    fn is_discard(self) -> bool {
+        matches!(self.0, Kind::Construct(Construct::Discard(_), _))
     }
 
     /// True if a bug whose programs pass with it never shows in a program that is changed by it, and the program is nearly as good without: it is a
@@ -157,20 +176,22 @@ impl Change {
 
 /// True if a finding shows the bug whose minimal programs pass with these changes, by those that the finding passes with.
 ///
-/// - A construct, what helpers load, a NaN, or a long loop ([`Change::tells_alone`]) has to be among both, if one has any.
-/// - So do values that are used behind their loops, if no optimisation says that they are only what an optimiser gets wrong in them.
+/// - What tells by itself ([`telling`]) has to be the same of both, if something does.
 /// - Else the changes of the program have to be the same: what makes the one pass and not the other says that they are two bugs. They have to be two at
 ///   least, and one of them has to keep all values: operations around their operands alone are the way that a value goes, on which many
 ///   bugs lie. Optimisations only separate: one pass has many bugs. The finding may pass without more of them, since a minimal program has only
 ///   those passes that it needs.
 pub fn show_one_bug(finding: &BTreeSet<Change>, bug: &BTreeSet<Change>) -> bool {
-    if [finding, bug].into_iter().flatten().any(|change| change.tells_alone()) {
-        return finding.intersection(bug).any(|change| change.tells_alone());
-    }
-    if [finding, bug].into_iter().any(of_values) {
-        return [finding, bug].into_iter().all(of_values);
+    let [of_finding, of_bug] = [finding, bug].map(telling);
+    if !of_finding.is_empty() || !of_bug.is_empty() {
+        return tell_one(&of_finding, &of_bug);
     }
     tell(bug) && of_program(finding).eq(of_program(bug)) && bug.is_subset(finding)
+}
+
+/// True if of these changes, which tell by themselves, one tells the same as one of the others.
+fn tell_one(one: &BTreeSet<Change>, other: &BTreeSet<Change>) -> bool {
+    one.iter().any(|change| change.alike().any(|alike| other.contains(&alike)))
 }
 
 /// True if programs that crash a driver at the same work, and pass with these changes, crash it by the same subgroup operation: whatever module a driver makes of an operation,
@@ -179,10 +200,19 @@ pub fn die_of_one_operation(one: &BTreeSet<Change>, other: &BTreeSet<Change>) ->
     one.intersection(other).any(|change| change.replaces_subgroup_operation())
 }
 
-/// What of these changes says which bug it is, by itself.
+/// What of these changes says which bug it is, by itself, in this order:
+///
+/// - a construct, what helpers load, a NaN, a long loop ([`Change::tells_alone`]);
+/// - values that are used behind their loops, if no optimisation says that they are only what an optimiser gets wrong in them;
+/// - the end of a fragment.
 pub fn telling(changes: &BTreeSet<Change>) -> BTreeSet<Change> {
-    let alone: BTreeSet<Change> = changes.iter().copied().filter(|change| change.tells_alone()).collect();
-    if alone.is_empty() && of_values(changes) { [Change(Kind::Value)].into() } else { alone }
+    let those = |tells: fn(Change) -> bool| changes.iter().copied().filter(|change| tells(*change)).collect();
+    let alone: BTreeSet<Change> = those(Change::tells_alone);
+    match alone.is_empty() {
+        false => alone,
+        true if of_values(changes) => [Change(Kind::Value)].into(),
+        true => those(Change::is_discard),
+    }
 }
 
 /// True if what tells these two programs apart may be one bug nevertheless: nothing tells of one of them. It may fail now and then, or have more words than are put in the place of a
@@ -191,15 +221,31 @@ pub fn may_be_one_bug(one: &BTreeSet<Change>, other: &BTreeSet<Change>) -> bool 
     let [one, other] = [one, other].map(telling);
     let is_seen =
         |changes: &BTreeSet<Change>| changes.iter().any(|change| matches!(change.0, Kind::Nan(_) | Kind::LongLoop));
-    !one.is_disjoint(&other) || one.is_empty() && !is_seen(&other) || other.is_empty() && !is_seen(&one)
+    tell_one(&one, &other) || one.is_empty() && !is_seen(&other) || other.is_empty() && !is_seen(&one)
+}
+
+/// What programs of one bug pass with: what both do; what tells it stays, since of some programs it cannot be seen, as of those that do not fail every time.
+pub fn of_both(one: &BTreeSet<Change>, other: &BTreeSet<Change>) -> BTreeSet<Change> {
+    let [tells, others] = [one, other].map(telling);
+    match (tells.is_empty(), others.is_empty()) {
+        (false, true) => one.clone(),
+        (true, false) => other.clone(),
+        _ => {
+            let has =
+                |changes: &BTreeSet<Change>, change: &Change| change.alike().any(|alike| changes.contains(&alike));
+            one.iter()
+                .filter(|change| has(other, change))
+                .chain(other.iter().filter(|change| has(one, change)))
+                .copied()
+                .collect()
+        }
+    }
 }
 
 /// True if findings of a bug can be recognised by these changes.
 pub fn tell(changes: &BTreeSet<Change>) -> bool {
     let keeps_values = |change: &Change| matches!(change.0, Kind::Value | Kind::Exit);
-    changes.iter().any(|change| change.tells_alone())
-        || of_values(changes)
-        || of_program(changes).count() > 1 && of_program(changes).any(keeps_values)
+    !telling(changes).is_empty() || of_program(changes).count() > 1 && of_program(changes).any(keeps_values)
 }
 
 /// True if values used behind their loops are to blame, and nobody's optimisation.
@@ -386,6 +432,8 @@ mod tests {
             (&[VALUE, LONG, ADD], &[LONG]),
             (&[VALUE, "spirv-opt"], &[]),
             (&[ADD], &[]),
+            (&["demote in a loop", ADD], &["demote in a loop"]),
+            (&["demote in a loop", VALUE], &[VALUE]),
         ] {
             assert_eq!(telling(&set(changes)), set(expected), "{changes:?}");
         }
@@ -438,6 +486,23 @@ mod tests {
             ],
             "the nearest first"
         );
+    }
+
+    #[test]
+    fn fragments_go_on_in_loops() {
+        let demote = Case::from_json(include_str!("../../../../corpus/fragments/demote_in_loop.json")).expect("a case");
+        let own = tangle_emit::source(&demote);
+        assert!(own.contains("demote;"), "{own}");
+        let text = changed("demote in a loop", &demote);
+        assert!(!text.contains("demote;"), "{text}");
+        let terminate = include_str!("../../../../corpus/fragments/terminate_invocation.json");
+        let terminate = Case::from_json(terminate).expect("a case");
+        assert!(tangle_emit::source(&terminate).contains("terminateInvocation;"));
+        let change = "terminateInvocation in a loop".parse::<Change>().expect("a change");
+        assert_eq!(change.apply(&terminate), None, "it is in no loop");
+        for bad in ["demote in an if", "[[dont_unroll]] in straight code", "[[dont_flatten]] in an if"] {
+            assert!(bad.parse::<Change>().is_err(), "{bad}");
+        }
     }
 
     #[test]
@@ -555,6 +620,7 @@ mod tests {
     #[test]
     fn broad_changes_tell_together_only() {
         const BARRIER: &str = "subgroupBarrier in a loop";
+        const DEMOTE: &str = "demote in a loop";
         const EXIT: &str = "exits before the end of an iteration";
         const ADD: &str = "subgroupAdd around its operand in a loop";
         const MAX: &str = "max around its operand in a loop";
@@ -563,6 +629,12 @@ mod tests {
         for (finding, bug, is_one) in [
             (&[BARRIER][..], &[BARRIER][..], true),
             (&[BARRIER, EXIT, ADD], &[BARRIER], true),
+            (&["subgroupBarrier in an if"], &[BARRIER], true),
+            (&["[[unroll]] in an if"], &["[[unroll]] in a loop"], false),
+            // The helpers that a demotion makes are to blame for other bugs, too.
+            (&[DEMOTE], &[DEMOTE, ADD], true),
+            (&[DEMOTE, "loads by helper invocations"], &[DEMOTE], false),
+            (&[DEMOTE, VALUE], &[DEMOTE], false),
             // It has another reason, which is nearer.
             (&[BARRIER, EXIT, ADD], &[EXIT, ADD], false),
             (&[EXIT, ADD], &[BARRIER, EXIT, ADD], false),

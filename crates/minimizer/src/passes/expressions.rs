@@ -48,7 +48,16 @@ fn of_same_type(expr: &Expr, function: &Function) -> Vec<Expr> {
 fn of_any_type(expr: &Expr, function: &Function) -> Vec<Expr> {
     let mut found = of_same_type(expr, function);
     found.extend(parts(expr, |part| part.ty(function).is_some_and(Type::is_scalar)));
+    found.extend(of_lanes(expr));
     lightest_first(found, expr)
+}
+
+/// A subgroup operation of the lanes' numbers, in place of a condition: what moves values moves those, too.
+fn of_lanes(expr: &Expr) -> Option<Expr> {
+    let Expr::Subgroup(call) = expr else { return None };
+    let mut call = call.clone();
+    *call.args.first_mut()? = Expr::Builtin(Builtin::Lane);
+    Some(Expr::Subgroup(call))
 }
 
 fn parts(expr: &Expr, fits: impl Fn(&Expr) -> bool) -> Vec<Expr> {

@@ -6,7 +6,9 @@ use tangle_program::case::{
 };
 use tangle_program::types::Scalar;
 
-use super::candidates::{Candidates, each};
+use super::candidates::{Candidates, each, smaller};
+use super::control;
+use crate::access::stmts;
 
 /// The most workgroups of which each is tried alone.
 const ALONE: u32 = 8;
@@ -78,6 +80,17 @@ fn draws(case: &Case) -> Candidates<'_> {
             (0, x.min(grid[0] - 1) + grid[0] * (y.min(grid[1] - 1) + grid[1] * depth.min(grid[2] - 1)))
         });
     })
+}
+
+/// The most statements of a program of which parts and draws are changed together.
+const FEW: usize = 4;
+
+/// A part of an `if`, switch or loop in its place, in another draw: a condition may be there only for the helpers that this draw has.
+pub fn parts_in_draws(case: &Case) -> Candidates<'_> {
+    if case.entry_point.draw().is_none() || stmts(&case.program).len() > FEW {
+        return Box::new(std::iter::empty());
+    }
+    smaller(case, control::unwrap(case).flat_map(|part| draws(&part).collect::<Vec<_>>()))
 }
 
 /// Where a slice is in the grid of a draw that has as many triangles, layers and samples, or more.

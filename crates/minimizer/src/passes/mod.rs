@@ -73,6 +73,11 @@ pub const TABLE: &[Pass] = &[
     Pass { name: "data", about: "simplify the data", candidates: data::values },
     Pass { name: "defaults", about: "simplify what constants are in the module", candidates: data::defaults },
     Pass { name: "launch", about: "ask for less: sizes, flags, versions, tier", candidates: launch::demands },
+    Pass {
+        name: "parts in draws",
+        about: "put a part in the place of an if, and draw otherwise",
+        candidates: launch::parts_in_draws,
+    },
     Pass { name: "numbers", about: "make numbers smaller", candidates: expressions::numbers },
     Pass { name: "names", about: "short names, sites from 1", candidates: names::candidates },
 ];
