@@ -147,6 +147,8 @@ pub struct Background {
     /// Signatures of which a finding was minimised or recognised, with their devices: their other findings are not missed.
     explained: Mutex<BTreeSet<(String, Signature)>>,
     number: AtomicU64,
+    /// How many turns there were, and how long they took together.
+    turns: Mutex<(u32, Duration)>,
     /// When to stop, known when the search is over.
     deadline: OnceLock<Instant>,
     /// Those that could not be made small, and why.
@@ -167,6 +169,7 @@ impl Background {
             clues: Mutex::default(),
             explained: Mutex::default(),
             number: AtomicU64::new(0),
+            turns: Mutex::default(),
             deadline: OnceLock::new(),
             unfinished: Mutex::default(),
             current: Mutex::default(),
@@ -183,6 +186,22 @@ impl Background {
     /// How many have had no turn yet and may be a bug of their own.
     pub fn waiting(&self) -> usize {
         self.queue().keys().filter(|priority| priority.round == 0 && priority.urgency < LATE).count()
+    }
+
+    /// How long the first turns of signatures that nothing explains yet may take with so many threads, by those that were.
+    pub fn needed(&self, threads: usize) -> Duration {
+        let (turns, spent) = *lock(&self.turns);
+        if turns == 0 {
+            return Duration::ZERO;
+        }
+        let queue = self.queue();
+        let explained = lock(&self.explained);
+        let firsts = queue.iter().filter(|(priority, _)| priority.round == 0 && priority.urgency < LATE);
+        let signatures: BTreeSet<_> = firsts
+            .map(|(_, waiting)| (waiting.request.device.clone(), waiting.request.signature.clone()))
+            .filter(|signature| !explained.contains(signature))
+            .collect();
+        spent / turns * u32::try_from(signatures.len().div_ceil(threads)).unwrap_or(u32::MAX)
     }
 
     /// Findings that fail like this one on a device and pass with these changes, or with one that identifies a bug alone, are the same bug.
@@ -240,10 +259,14 @@ impl Background {
                 continue;
             };
             let folder = waiting.request.folder.clone();
+            let began = Instant::now();
             let turn = AssertUnwindSafe(|| self.take_turn(priority, waiting, &mut workers, stop, &mut done));
             if let Err(panic) = catch_unwind(turn) {
                 lock(&self.unfinished).insert(folder.clone(), message(&*panic));
             }
+            let mut turns = lock(&self.turns);
+            *turns = (turns.0 + 1, turns.1 + began.elapsed());
+            drop(turns);
             lock(&self.current).remove(&folder);
         }
         let mut unfinished = lock(&self.unfinished);
@@ -500,6 +523,27 @@ mod tests {
         let small = lock(&small);
         assert_eq!((small.len(), small.iter().cloned().collect::<BTreeSet<_>>()), (6, names));
         assert!(background.left_over().is_empty() && background.doing().is_none());
+    }
+
+    #[test]
+    fn what_waits_needs_as_long_as_others_took() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let background = background(TIME_SLICE);
+        let ask = |device: &str, nth| background.ask(request(device, assumed(), place.path().into()), nth);
+        let found = "reference:assumption_unreachable";
+        ask(found, 0);
+        assert_eq!(background.needed(1), Duration::ZERO, "nobody knows yet");
+        *lock(&background.turns) = (2, Duration::from_secs(20));
+        ask(found, 1);
+        assert_eq!(background.needed(1), Duration::from_secs(10), "two witnesses of one signature");
+        ask(&format!("{found}@32"), 0);
+        assert_eq!(background.needed(1), Duration::from_secs(20));
+        assert_eq!(background.needed(2), Duration::from_secs(10));
+        background.explain(&request(found, assumed(), place.path().into()));
+        assert_eq!(background.needed(1), Duration::from_secs(10));
+        all(&background);
+        assert_eq!(background.needed(1), Duration::ZERO);
+        assert!(lock(&background.turns).0 > 2);
     }
 
     #[test]

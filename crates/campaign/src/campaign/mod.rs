@@ -68,7 +68,7 @@ use standstill::{Standstill, described};
 use suspects::{Item, Suspects};
 use tangle_report::campaign::Sample;
 use tangle_report::statistics::{BugEntry, SignatureEntry, Statistics};
-use threads::{Every, Phase, Threads};
+use threads::{Every, Phase, Threads, minimisers};
 
 /// Time between two looks at how it stands.
 const TICK: Duration = Duration::from_millis(100);
@@ -314,8 +314,11 @@ impl Campaign {
         let Some(time) = self.options.time else { return self.searched.load(Ordering::SeqCst) };
         let elapsed = self.started.elapsed();
         let waits = || self.background.as_ref().is_some_and(|background| background.waiting() > 0);
+        // A signature more says less than the bug behind one that is there.
+        let needed = || self.background.as_ref().map_or(Duration::ZERO, |background| background.needed(minimisers()));
         let is_end = elapsed >= time
             || elapsed >= time - AFTERWARDS.min(time / RESERVED) && waits()
+            || elapsed >= time / 2 && elapsed + needed() >= time
             || elapsed >= time - time / timeouts::KEPT && elapsed >= time - self.kept_for_confirmation(time);
         if is_end {
             self.searched.store(true, Ordering::SeqCst);

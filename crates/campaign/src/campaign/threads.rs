@@ -14,6 +14,11 @@ use crate::isa;
 /// How many findings are minimised at once when the search is over, at most: each has a worker of its own on every device that it comes to.
 const MINIMISERS: usize = 8;
 
+/// How many findings are minimised at once when the search is over.
+pub(super) fn minimisers() -> usize {
+    available_parallelism().map_or(1, NonZero::get).min(MINIMISERS)
+}
+
 /// How far a campaign is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -48,7 +53,6 @@ impl Threads {
         };
         let devices = (0..campaign.targets.len()).map(device).collect();
         let dumps = Arc::clone(campaign);
-        let processors = available_parallelism().map_or(1, NonZero::get);
         let small = |number: usize| {
             let campaign = Arc::clone(campaign);
             spawn(move || {
@@ -68,7 +72,7 @@ impl Threads {
                 }
             });
         };
-        let others = (0..processors.min(MINIMISERS)).map(small).chain([spawn(dumps)]).collect();
+        let others = (0..minimisers()).map(small).chain([spawn(dumps)]).collect();
         Threads { devices, others }
     }
 }
