@@ -21,25 +21,32 @@ pub enum Construct {
     Assumption,
     /// One of the ends of a fragment: its invocations go on.
     Discard(Discard),
-    /// What an `if` or a switch is to become.
+    /// What is asked for an `if` or a switch.
     SelectionControl(SelectionControl),
-    /// What a loop is to become.
+    /// What is asked for a loop.
     LoopControl(LoopControl),
 }
 
 impl Construct {
-    /// Every construct that can be taken out: barriers, assumptions, ends of fragments, and what selections and loops are to become.
+    /// Every construct that can be taken out: barriers, assumptions, ends of fragments, and what is asked for selections and loops.
     pub fn all() -> impl Iterator<Item = Construct> {
         let barriers = TABLE.iter().filter(|info| info.gives == Gives::Nothing);
         let constructs = barriers.map(|info| Construct::SubgroupBarrier(info.op));
         let constructs = constructs.chain(Sync::ALL.map(Construct::WorkgroupBarrier));
         let discards = [Discard::Demote, Discard::Terminate].map(Construct::Discard);
         let constructs = constructs.chain([Construct::Assumption]).chain(discards);
-        // Without the wish that a loop or a selection stays what it is, it may become something else, and many bugs go away with it.
-        constructs.chain([
-            Construct::SelectionControl(SelectionControl::Flatten),
-            Construct::LoopControl(LoopControl::Unroll),
-        ])
+        let constructs = constructs.chain(SelectionControl::ASKING.map(Construct::SelectionControl));
+        constructs.chain(LoopControl::ASKING.map(Construct::LoopControl))
+    }
+
+    /// True if a loop or a selection is to stay what it is. Without it the program may become another one, and many bugs go away with that: it is in
+    /// files of older versions, and not tried.
+    pub fn is_to_stay(self) -> bool {
+        matches!(
+            self,
+            Construct::SelectionControl(SelectionControl::DontFlatten)
+                | Construct::LoopControl(LoopControl::DontUnroll)
+        )
     }
 
     /// The places from which it is taken out, the plainest first: ends of fragments from loops only, since programs of many bugs pass without the helpers
