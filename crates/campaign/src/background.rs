@@ -340,7 +340,7 @@ impl Background {
         self.open(&request.device, workers).ok()?;
         let target = workers.get(&request.device)?.first()?;
         let failing = Failing::confirm(target, &request.case, &request.signature)?;
-        failing.is_one_of(bugs)
+        failing.within(self.turn).is_one_of(bugs)
     }
 
     /// A turn of a finding. `None` if it is not finished.

@@ -1,12 +1,15 @@
 //! Which changes a failing case passes with: what makes it one bug with others ([`Change`]).
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use tangle_identity::change::{show_one_bug, still_compares, tell};
 use tangle_identity::{Account, Change, Kind, Signature};
 use tangle_oracle::judge::{Mismatch, Observation};
 use tangle_oracle::map::LaneMap;
 use tangle_program::case::Case;
+use tangle_runner::thread_time;
 
 use crate::clearest::is_pass;
 use crate::prepare::Prep;
@@ -21,6 +24,8 @@ pub struct Failing<'a> {
     case: &'a Case,
     /// What is wrong, if the device gives a result.
     wrong: Option<Mismatch>,
+    /// Processor time of this thread and the worker that is left for changes, if it is limited: those that come behind make nothing pass.
+    left: Cell<Option<Duration>>,
 }
 
 impl<'a> Failing<'a> {
@@ -42,7 +47,13 @@ impl<'a> Failing<'a> {
             }
             wrong = conclusion.mismatch().cloned();
         }
-        Some(Failing { target, case, wrong })
+        Some(Failing { target, case, wrong, left: Cell::new(None) })
+    }
+
+    /// The same, with so much processor time for changes.
+    pub fn within(self, time: Duration) -> Failing<'a> {
+        self.left.set(Some(time));
+        self
     }
 
     /// The changes that say something.
@@ -77,9 +88,22 @@ impl<'a> Failing<'a> {
 
     /// True if it passes with a change, and what was wrong is compared again.
     pub fn is_right_without(&self, change: Change) -> bool {
-        let Some(changed) = change.apply(self.case) else { return false };
-        let prep = Prep::of(changed);
-        (0..RUNS).all(|_| self.is_right(change, prep.case(), &self.target.run_dressed(&prep)))
+        if self.left.get() == Some(Duration::ZERO) {
+            return false;
+        }
+        let began = thread_time();
+        let mut by_worker = Duration::ZERO;
+        let is_right = change.apply(self.case).is_some_and(|changed| {
+            let prep = Prep::of(changed);
+            (0..RUNS).all(|_| {
+                let conclusion = self.target.run_dressed(&prep);
+                by_worker += conclusion.worker_time();
+                self.is_right(change, prep.case(), &conclusion)
+            })
+        });
+        let took = thread_time().saturating_sub(began) + by_worker;
+        self.left.set(self.left.get().map(|left| left.saturating_sub(took)));
+        is_right
     }
 
     fn is_right(&self, change: Change, changed: &Case, conclusion: &Conclusion) -> bool {
@@ -210,6 +234,17 @@ pub(crate) mod tests {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
         let text = std::fs::read_to_string(folder.join(name)).expect("it is in the corpus");
         Case::from_json(&text).expect("a case of the corpus")
+    }
+
+    #[test]
+    fn without_time_nothing_is_recognised() {
+        let target = Target::built_in("reference:assumption_unreachable").expect("there is such a fault");
+        let case = assumed();
+        let confirm = || Failing::confirm(&target, &case, &found(&target, &case)).expect("it fails every time");
+        let bug = BTreeSet::from(["assumeEXT in straight code".parse::<Change>().expect("a change")]);
+        for (time, is_it) in [(Duration::ZERO, false), (Duration::from_secs(600), true)] {
+            assert_eq!(confirm().within(time).is_one_of([&bug]).is_some(), is_it, "{time:?}");
+        }
     }
 
     /// The same program with more around it, as it is before it is minimised.

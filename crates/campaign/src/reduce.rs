@@ -102,8 +102,6 @@ pub struct Aside {
 
 /// Jobs that a worker has at a time: one runs, the other waits while this side prepares and judges.
 const IN_FLIGHT: usize = 2;
-/// What a worker counts for that replaces one which crashed or hung.
-const REPLACEMENT: Duration = Duration::from_millis(250);
 /// Runs that show whether a failure comes every time.
 const RUNS: u32 = 3;
 /// Runs that show how often it comes if not.
@@ -312,7 +310,7 @@ impl<'a> Judge<'a> {
             Ok(prepared) => target.run(&prepared),
             Err(fault) => Conclusion::from(&fault),
         };
-        self.by_workers += spent(&conclusion);
+        self.by_workers += conclusion.worker_time();
         match &conclusion.finish {
             Finish::NoWorker { reason } => bail!("device {}: {reason}", target.name),
             Finish::Unsupported { missing } => bail!("device {} lacks {}", target.name, missing.join(", ")),
@@ -537,7 +535,7 @@ impl<'a> Judge<'a> {
         let Some(at) = open.jobs.iter().position(|(id, _)| *id == completion.job) else { return };
         let (_, i) = open.jobs.remove(at);
         let conclusion = Conclusion::of(&cases[i], &self.targets[0].capabilities, completion.outcome);
-        self.by_workers += spent(&conclusion);
+        self.by_workers += conclusion.worker_time();
         let answer = self.answer(&cases[i], &conclusion);
         open.ran(i, answer);
     }
@@ -553,15 +551,6 @@ impl<'a> Judge<'a> {
 /// True of failures that are kept of candidates.
 const fn is_aside(kind: Kind) -> bool {
     matches!(kind, Kind::Crash | Kind::DeviceLost)
-}
-
-/// Processor time that a run took of its worker.
-fn spent(conclusion: &Conclusion) -> Duration {
-    match &conclusion.finish {
-        Finish::Failed(Outcome::TimedOut { after, .. }) => *after + REPLACEMENT,
-        Finish::Failed(_) => REPLACEMENT,
-        _ => Duration::from_micros(conclusion.times.processor_us),
-    }
 }
 
 fn first_wrong_site(conclusion: &Conclusion) -> Option<u32> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::num::NonZero;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde::Serialize;
@@ -23,6 +24,9 @@ use crate::executor::driver::Driver;
 use crate::executor::{self, Description, Economy, Executor, Runs, Worker};
 use crate::failure;
 use crate::prepare::{self, Prep, Prepared, ToolchainFault, observation};
+
+/// What a worker counts for that replaces one which crashed or hung.
+const REPLACEMENT: Duration = Duration::from_millis(250);
 
 /// A device that was opened by name: a driver's, a compiler, or one that is part of tangle.
 pub struct Target {
@@ -169,6 +173,15 @@ impl Conclusion {
     /// A conclusion with nothing read back.
     pub fn without_data(finish: Finish) -> Conclusion {
         Conclusion { finish, observation: None, times: Times::default(), flake: None, debug_settings: false }
+    }
+
+    /// Processor time that the run took of its worker.
+    pub fn worker_time(&self) -> Duration {
+        match &self.finish {
+            Finish::Failed(Outcome::TimedOut { after, .. }) => *after + REPLACEMENT,
+            Finish::Failed(_) => REPLACEMENT,
+            _ => Duration::from_micros(self.times.processor_us),
+        }
     }
 
     /// Judges the outcome of a job with one launch.

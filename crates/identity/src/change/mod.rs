@@ -316,6 +316,10 @@ pub fn still_compares(wrong: &Mismatch, change: Change, changed: &Account<'_>) -
 /// tangles allow, any will do.
 fn expects(lane: &Lane, entry: usize, wrong: &Mismatch, change: Change, words: &[Option<u32>]) -> bool {
     let Some(entry) = lane.entries.get(entry) else { return words.is_empty() && !lane.open_end };
+    // A fragment that goes on now logs what it did not when it was given up.
+    if change.is_discard() && words.is_empty() {
+        return entry.words.iter().all(Option::is_some);
+    }
     let is_value = |at: usize| at > 0 && !change.keeps_values();
     let is_same = |(at, (now, before)): (usize, (&Option<u32>, &Option<u32>))| {
         // The first is the site.
@@ -468,6 +472,31 @@ mod tests {
         let account = Account::new(&case, map.unwrap_or_else(|| panic!("{faults:?}")), None).expect("it is defined");
         assert!(account.lanes.iter().filter(|lane| lane.invocation.index == 2).count() > 1, "{:?}", account.lanes);
         assert!(still_compares(&wrong, Change(Kind::HelperLoad), &account));
+    }
+
+    /// A fragment that is given up in a loop and logs nevertheless.
+    #[test]
+    fn a_fragment_that_goes_on_logs() {
+        const GIVEN_UP: &str = r#"{"format": 2, "origin": {"seed": 0, "profile": "small", "generator": "0.1.0"}, "tier": "plain",
+            "entry_point": {"stage": "fragment", "launch": {"draw": {"width": 1, "height": 1, "triangles": [[[0, 0], [2, 0], [0, 2]]]}}, "spirv": "1.3"},
+            "data": {},
+            "program": {"functions": [{"name": "main", "locals": [{"name": "i", "type": "u32"}], "body": [
+                {"loop": {"kind": {"for": {"init": {"u32": 0}, "step": 1}}, "counter": 0, "bound": {"u32": 1}, "body": [{"discard": "demote"}]}},
+                {"log": {"site": 1, "values": []}}]}]}}"#;
+        const WRONG: &str = r#"{"kind": "extra", "site": 0, "group": 0, "expected_active": [], "actual_active": [],
+            "lanes": [{"subgroup": 0, "lane": 0, "index": 0, "entry": 0, "expected": [], "actual": [1]}], "wrong_lanes": 1, "severity": "hard"}"#;
+        let case = Case::from_json(GIVEN_UP).expect("a case");
+        let wrong: Mismatch = serde_json::from_str(WRONG).expect("a mismatch");
+        let change = "demote in a loop".parse::<Change>().expect("a change");
+        let changed = change.apply(&case).expect("it has one");
+        let token = 1_952_542_311;
+        let records = [[0, 4, 0, 1, 0, 0, 0, 259, 517, 775, token], [0; 11]];
+        let sizes = SizePromise { default: 4, min: 4, max: 4 };
+        let (map, faults) = LaneMap::check(&changed, records.as_flattened(), sizes);
+        let account = Account::new(&changed, map.unwrap_or_else(|| panic!("{faults:?}")), None).expect("it is defined");
+        assert!(still_compares(&wrong, change, &account), "{:?}", account.lanes);
+        let barrier = "subgroupBarrier in a loop".parse::<Change>().expect("a change");
+        assert!(!still_compares(&wrong, barrier, &account), "of another change it is another path");
     }
 
     fn log_of_input() -> Stmt {
