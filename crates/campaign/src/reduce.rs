@@ -20,7 +20,7 @@ use tangle_identity::{Change, Detail, Kind, Signature};
 use tangle_minimizer::{Check, Minimized, Progress, Small, minimize};
 use tangle_program::case::Case;
 use tangle_report::saved::Rate;
-use tangle_runner::{Completion, Outcome, Terms, thread_time};
+use tangle_runner::{Completion, Terms, thread_time};
 
 use crate::against::Against;
 use crate::clearest::{AtMaximal, at_maximal, is_pass, raised};
@@ -612,7 +612,7 @@ mod tests {
     use tangle_program::subgroup::{Fold, Severity, SubgroupOp};
     use tangle_program::tree::{Builtin, Expr, Stmt};
     use tangle_program::types::Scalar;
-    use tangle_runner::WorkerEnd;
+    use tangle_runner::{Outcome, WorkerEnd};
 
     use super::*;
     use crate::capabilities::Capabilities;
