@@ -529,7 +529,7 @@ fn atomics_of_which_not_all_is_known_are_not_judged() {
     for (what, case) in [
         // What a lane adds to element 1 is its ticket from element 0.
         ("operands", with_arrays([add(uint(0), 1, 0), atomic(AtomicOp::Add, uint(1), var(0), 1), log(A, [var(1)])])),
-        // The sixth element, or the third, which the others take tickets from.
+        // Element 6, or element 3, which the others take tickets from.
         (
             "the element of an atomic",
             six_or_three(vec![
