@@ -232,14 +232,13 @@ impl<'h> Seen<'h> {
         }
     }
 
-    /// Sums that only grow: each addition has a part of the way for itself.
+    /// Sums that only grow: each addition has a part of the way for itself, and what adds nothing finds no value within another's.
     fn refutes_sum(&self, seen: impl Iterator<Item = (usize, u64)>) -> bool {
         let Some(total) = self.total() else { return false };
         let mut parts: Vec<(u64, u64)> = seen
             .map(|(nth, found)| {
                 (found.wrapping_sub(self.before) & self.scalar.bits(), self.done[nth].value & self.scalar.bits())
             })
-            .filter(|&(_, len)| len > 0)
             .collect();
         parts.sort_unstable();
         let overlap = parts.windows(2).any(|pair| pair[0].0 + pair[0].1 > pair[1].0);
@@ -311,6 +310,9 @@ mod tests {
         let ones = u32s(10, &[(Add, 1); 4]);
         let tens = u32s(0, &[(Add, 10), (Add, 20), (Add, 30)]);
         let wraps = u32s(0, &[(Add, 0xFFFF_FFFF), (Add, 1), (Add, 1)]);
+        let just_not = u32s(0, &[(Add, 0xFFFF_FFFD), (Add, 1), (Add, 1)]);
+        let nothing = u32s(5, &[(Add, 0); 3]);
+        let uneven = u32s(0, &[(Add, 2), (Add, 0), (Add, 1)]);
         let swaps = u32s(9, &[(Exchange, 1), (Exchange, 2), (Exchange, 2), (Exchange, 9)]);
         let bits = u32s(0, &[(Or, 1), (Or, 2), (Or, 4)]);
         let clears = u32s(7, &[(And, !1 & 0xFFFF_FFFF), (And, !2 & 0xFFFF_FFFF), (And, !4 & 0xFFFF_FFFF)]);
@@ -355,6 +357,12 @@ mod tests {
             (&tens, vec![Some(20), Some(0), None], None, "by"),
             (&tens, vec![None, Some(0), Some(10)], None, "not: 50 0 20"),
             (&wraps, vec![None, Some(0), Some(0)], None, "open"),
+            (&just_not, vec![None, Some(0), Some(0)], None, "not: 2 0 1"),
+            (&nothing, vec![Some(5), Some(5), None], None, "by"),
+            (&nothing, vec![Some(5), Some(6), None], None, "not: 5 5 5"),
+            (&uneven, vec![Some(1), None, None], None, "open"),
+            // Between 0 and 2 nobody finds anything.
+            (&uneven, vec![Some(0), Some(1), None], None, "not: 0 2 2"),
             (&swaps, vec![Some(2), Some(2), None, None], None, "by"),
             (&swaps, vec![Some(1), Some(1), None, None], None, "not: 1 9 2 2"),
             (&swaps, vec![None, None, None, Some(1)], Some(1), "not: 9 1 2 1"),
@@ -375,8 +383,9 @@ mod tests {
     #[test]
     fn exactly_what_orders_give_is_explained() {
         use AtomicOp::{Add, And, CompSwap, Exchange, Max, Min, Or, Xor};
-        let programs: [&[(AtomicOp, u64)]; 8] = [
+        let programs: [&[(AtomicOp, u64)]; 9] = [
             &[(Add, 1), (Add, 1), (Add, 2)],
+            &[(Add, 2), (Add, 0), (Add, 1)],
             &[(Add, 3), (Add, 255), (Add, 2)],
             &[(Exchange, 1), (Exchange, 2), (Exchange, 1)],
             &[(Or, 1), (Or, 3), (Or, 2)],

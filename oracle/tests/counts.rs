@@ -147,6 +147,18 @@ fn what_is_judged_by_what_was_observed() {
     assert_eq!((checked, observed, divergent, tainted, skipped, steps), (12, 6, 12, 0, 0, 6));
 }
 
+/// A result that is not adopted, since it may be undefined, takes nothing from those behind it.
+#[test]
+fn what_is_judged_behind_what_may_be_undefined() {
+    let from_nobody = op(Op::Shuffle, [lane(), bin(lane(), BinaryOp::Add, uint(100))]);
+    let case = main_of([when(below(6), [when(below(3), []), log(1, [from_nobody, ballot()])])]);
+    let case = Case { tier: Tier::Plain, ..case };
+    let judgement = judge(&case, &right(&case), PROMISE);
+    assert_eq!(judgement.verdict, Verdict::Pass);
+    let Counts { checked, observed, tainted, .. } = judgement.counts;
+    assert_eq!((checked, observed, tainted), (6, 6, 6));
+}
+
 /// A subgroup barrier is an operation: by all lanes, by some, and by those of which something is known.
 #[test]
 fn use_of_barriers() {

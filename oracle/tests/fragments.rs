@@ -14,7 +14,7 @@ use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
 use tangle_program::case::{Case, Draw, EntryPoint, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::SubgroupOp;
-use tangle_program::tree::{Builtin, Discard, Expr, Stmt};
+use tangle_program::tree::{Builtin, Discard, Expr, Label, Stmt};
 use tangle_program::types::{Scalar, Type};
 
 const A: u32 = 1;
@@ -141,6 +141,17 @@ fn what_is_shown_of_helpers_is_not_judged() {
     }
 }
 
+/// Rule H7: whether an invocation began as a helper. Lanes 1 and 3 are helpers.
+#[test]
+fn who_is_a_helper_from_the_beginning() {
+    let helper = || number(Expr::Builtin(Builtin::HelperInput));
+    let body = [set(0, helper()), log(A, [var(0), op(SubgroupOp::QuadSwapHorizontal, [var(0)])])];
+    for tier in Tier::ALL {
+        let case = drawn(tier, [1, 2], vec![[[0, 0], [2, 0], [0, 4]]], body.clone());
+        assert_eq!(expected(&case, 4), "0: 1 0 1, 2: 1 0 1", "{tier:?}");
+    }
+}
+
 /// A device that breaks rule H4 has its other subgroups judged: nothing is said of those whose helpers are not active.
 #[test]
 fn subgroups_beside_one_without_its_helpers_are_judged() {
@@ -253,19 +264,135 @@ fn a_quad_may_be_gone_before_a_loop_ends_that_its_helpers_are_in() {
     assert_eq!(body(vec![see(B)]), format!("0: 2 ff, {all}"), "it waits for the others");
 }
 
+/// Two quads of one subgroup: pixels 0, 1, 4 and 5 are lanes 0 to 3, pixels 2, 3, 6 and 7 are lanes 4 to 7.
+fn two_quads(case: Case) -> Case {
+    fragments_of(case, [4, 2], vec![[[0, 0], [8, 0], [0, 4]]])
+}
+
+/// Lanes from one on up to another are demoted.
+fn demote(from: u32, to: u32) -> Stmt {
+    let from = bin(lane(), BinaryOp::Ge, uint(from));
+    when(bin(from, BinaryOp::And, below(to + 1)), [Stmt::Discard(Discard::Demote)])
+}
+
+fn is(n: u32) -> Expr {
+    bin(lane(), BinaryOp::Eq, uint(n))
+}
+
+fn is_not(n: u32) -> Expr {
+    bin(lane(), BinaryOp::Ne, uint(n))
+}
+
 /// Rule H7: `return` ends a fragment in `main` only. Lanes 1 to 3 of a quad are demoted.
 #[test]
 fn a_fragment_that_returns_from_a_function_goes_on() {
-    let of_first_quad = |cond: Expr| bin(bin(lane(), BinaryOp::Lt, uint(4)), BinaryOp::And, cond);
-    let demoted = || when(of_first_quad(bin(lane(), BinaryOp::Ne, uint(0))), [Stmt::Discard(Discard::Demote)]);
-    let back = || when(bin(lane(), BinaryOp::Eq, uint(0)), [Stmt::Return(None)]);
-    let both_quads = |case: Case| fragments_of(case, [4, 2], vec![[[0, 0], [8, 0], [0, 4]]]);
+    let back = || when(is(0), [Stmt::Return(None)]);
     // Lane 0 is still there for its helpers.
-    let called = case(vec![function("f", [back()]), function("main", [demoted(), call(0), see(A)])]);
-    assert_eq!(expected(&both_quads(called), 8), "0: 1 ff, 2: 1 ff, 3: 1 ff, 6: 1 ff, 7: 1 ff");
+    let called = two_quads(case(vec![function("f", [back()]), function("main", [demote(1, 3), call(0), see(A)])]));
+    assert_eq!(expected(&called, 8), "0: 1 ff, 2: 1 ff, 3: 1 ff, 6: 1 ff, 7: 1 ff");
     // It is gone, and perhaps its helpers with it.
-    let ended = main_of([demoted(), back(), see(A), log(B, [across()])]);
-    assert_eq!(expected(&both_quads(ended), 8), "2: 1 ? 2 5, 3: 1 ? 2 4, 6: 1 ? 2 7, 7: 1 ? 2 6");
+    let ended = two_quads(main_of([demote(1, 3), back(), see(A), log(B, [across()])]));
+    assert_eq!(expected(&ended, 8), "2: 1 ? 2 5, 3: 1 ? 2 4, 6: 1 ? 2 7, 7: 1 ? 2 6");
+    // They are on a device that lets go of them.
+    let ballots = |case: &Case| ballots(case, 8, || MinimalReconvergence);
+    assert_eq!(ballots(&called), [0xFF; 5]);
+    assert_eq!(ballots(&ended), [0xF0; 4]);
+}
+
+/// The first ballot that each fragment sees on a device, in the order of pixels.
+fn ballots<R: Rules>(case: &Case, size: u32, rules: impl FnMut() -> R) -> Vec<u32> {
+    let logs = observe(case, &LaneMap::linear(case, size), rules).expect("it is well-formed").logs;
+    logs.iter().filter(|log| !log.is_empty()).map(|log| log[1]).collect()
+}
+
+/// Rule H6: of four quads in one subgroup one is demoted whole. One device keeps it, another lets go of it, and of no other.
+#[test]
+fn a_device_may_let_go_of_a_quad_of_helpers() {
+    for quad in 0..4 {
+        let body = [demote(4 * quad, 4 * quad + 3), see(A)];
+        let case = drawn(Tier::Maximal, [8, 2], vec![[[0, 0], [16, 0], [0, 4]]], body);
+        assert_eq!(ballots(&case, 16, || Spec), [0xFFFF; 12], "quad {quad}");
+        assert_eq!(ballots(&case, 16, || MinimalReconvergence), [0xFFFF & !(0xF << (4 * quad)); 12], "quad {quad}");
+    }
+}
+
+/// Who executes an operation in one iteration of a loop says nothing of another one. The quad at the right has one fragment left, lane 4.
+#[test]
+fn a_quad_may_be_gone_in_the_last_iteration() {
+    let leaves = bin(is(4), BinaryOp::And, bin(var(0), BinaryOp::Eq, uint(1)));
+    let round = [when(leaves, [Stmt::Break]), see(A)];
+    let case = two_quads(main_of([demote(5, 7), counted(0, uint(2), [], round)]));
+    let twice = [0, 1, 4, 5].map(|pixel| format!("{pixel}: 1 ff 1 ?"));
+    let logs = [&twice[..2], &["2: 1 ff".to_owned()], &twice[2..]].concat();
+    assert_eq!(expected(&case, 8), logs.join(", "));
+}
+
+/// Lane 0 is the last fragment of the quad at the left. Its helpers come to A without it in the first iteration, and have waited for it at B; in the
+/// second one only the other quad comes to A.
+#[test]
+fn helpers_that_are_elsewhere_do_not_execute_an_operation() {
+    let to_a = bin(is_not(0), BinaryOp::And, bin(lane(), BinaryOp::Ge, bin(var(0), BinaryOp::Mul, uint(4))));
+    let round = [when(to_a, [see(A)]), when(bin(var(0), BinaryOp::Eq, uint(0)), [see(B)])];
+    let case = two_quads(main_of([demote(1, 3), counted(0, uint(2), [], round)]));
+    let right = [2, 3, 6, 7].map(|pixel| format!("{pixel}: 1 fe 2 ff 1 f0"));
+    assert_eq!(expected(&case, 8), format!("0: 2 ff, {}", right.join(", ")));
+}
+
+/// Two helpers of a quad come to an operation without its fragments, which end elsewhere.
+#[test]
+fn two_helpers_may_be_gone() {
+    let case = two_quads(main_of([demote(2, 3), when(bin(lane(), BinaryOp::Ge, uint(2)), [see(A)])]));
+    assert_eq!(expected(&case, 8), "2: 1 ?, 3: 1 ?, 6: 1 ?, 7: 1 ?");
+}
+
+/// What keeps a quad is that its last fragment, lane 0, certainly waits for those who were at A without it.
+#[test]
+fn who_waits_for_certain() {
+    let behind_a = |behind: Vec<Stmt>, arm: Vec<Stmt>| {
+        let at_a = when(is_not(0), [vec![see(A)], arm].concat());
+        expected(&two_quads(main_of([vec![demote(1, 3), at_a], behind].concat())), 8)
+    };
+    let barrier = || vec![Stmt::SubgroupBarrier(SubgroupOp::Barrier)];
+    let right = |log: &str| [2, 3, 6, 7].map(|pixel| format!("{pixel}: {log}")).join(", ");
+    assert_eq!(behind_a(barrier(), vec![]), right("1 fe"), "all come to a barrier");
+    assert_eq!(behind_a(vec![], barrier()), right("1 ?"), "lane 0 does not come to the barrier");
+    let segment = |selector: Expr| {
+        let labels: Vec<Label> = (0..8).map(Label::Case).collect();
+        behind_a(vec![switch(selector, [arm(labels, [see(B)])])], vec![])
+    };
+    let same = bin(lane(), BinaryOp::Div, uint(8));
+    assert_eq!(segment(same), format!("0: 2 ff, {}", right("1 fe 2 ff")), "one selector");
+    assert_eq!(segment(lane()), format!("0: 2 ?, {}", right("1 ? 2 ?")), "several may be apart in a segment");
+}
+
+/// Of four quads lanes 5 to 7 are helpers, and at A without lane 4. Where the first quad may be gone by then, nothing that is executed behind that says who
+/// has waited.
+#[test]
+fn beside_a_quad_that_may_be_gone_nobody_waits_for_certain() {
+    let seen = |gone: Vec<Stmt>| {
+        let body = [vec![demote(5, 7), when(is_not(4), [see(A)])], gone, vec![see(B)]].concat();
+        let case = drawn(Tier::Maximal, [8, 2], vec![[[0, 0], [16, 0], [0, 4]]], body);
+        expected(&case, 16).split(", ").last().map(str::to_owned)
+    };
+    assert_eq!(seen(vec![]).as_deref(), Some("15: 1 ffef 2 ffff"));
+    assert_eq!(seen(vec![demote(0, 3)]).as_deref(), Some("15: 1 ? 2 ?"));
+}
+
+/// Rule H3: what a helper has that may be considered inactive is not said, unless it is of a quad operation. Lanes 1 and 3 are helpers.
+#[test]
+fn what_helpers_find_for_themselves() {
+    let seen_across = |value: Expr, tier: Tier| {
+        let body = [set(0, value), log(A, [op(SubgroupOp::QuadSwapHorizontal, [var(0)])])];
+        expected(&drawn(tier, [1, 2], vec![[[0, 0], [2, 0], [0, 4]]], body), 4)
+    };
+    // A lane's own bit in its own mask.
+    let own = || number(op(SubgroupOp::BallotBitExtract, [Expr::Builtin(Builtin::EqMask), lane()]));
+    assert_eq!(seen_across(own(), Tier::Maximal), "0: 1 1, 2: 1 1");
+    assert_eq!(seen_across(own(), Tier::Plain), "0: 1 ?, 2: 1 ?");
+    // There and back.
+    for tier in [Tier::Maximal, Tier::Plain] {
+        assert_eq!(seen_across(across(), tier), "0: 1 0, 2: 1 2", "{tier:?}");
+    }
 }
 
 /// A derivative of a number, kept in a variable.
@@ -342,6 +469,20 @@ fn derivatives_are_of_helpers_too() {
         let left = format!("0: 1 {one} {four}, 2: 1 {five} {four}, 3: 1 {five} {eight}");
         assert_eq!(expected(&of_floats(tier, [2, 2], [[0, 0], [4, 0], [0, 4]], body), 4), left);
     }
+}
+
+/// What is undefined in one quad is nothing to a derivative of another.
+#[test]
+fn a_derivative_is_of_its_own_quad() {
+    let before = op(SubgroupOp::ShuffleUp, [lane(), uint(1)]);
+    let body = [derive(0, SubgroupOp::DFdxFine, before), log(A, [Expr::Var(0)])];
+    let case = of_floats(Tier::Maximal, [4, 2], [[0, 0], [8, 0], [0, 4]], body);
+    let one = float(1);
+    // Lane 0, which has nobody before it, is in the quad at the left.
+    let quads = [[0, 1, 4, 5].map(|pixel| (pixel, "?")), [2, 3, 6, 7].map(|pixel| (pixel, one.as_str()))];
+    let logs: BTreeMap<u32, &str> = quads.into_iter().flatten().collect();
+    let logs: Vec<String> = logs.iter().map(|(pixel, word)| format!("{pixel}: 1 {word}")).collect();
+    assert_eq!(expected(&case, 8), logs.join(", "));
 }
 
 /// Rule H10: where the invocations of a triangle may not be together, the behaviour of a derivative is undefined.
@@ -674,6 +815,15 @@ fn triangles_that_have_not_parted_go_on_as_one() {
     {
         assert_eq!((&judgement.verdict, judgement.counts.checked), (&Verdict::Pass, 32), "{judgement:?}");
     }
+}
+
+/// Two triangles in one subgroup, of a quad each. Where lanes have parted and control flow is uniform again, each triangle is together (rule I4), and
+/// nothing makes the two one: a device may keep them apart.
+#[test]
+fn triangles_that_have_parted_may_stay_apart() {
+    let case = drawn(Tier::Plain, [2, 2], vec![[[0, 0], [4, 0], [0, 4]]; 2], [when(odd(), []), see(A)]);
+    assert_eq!(ballots(&case, 8, || Spec), [0xFF; 8]);
+    assert_eq!(ballots(&case, 8, || MinimalReconvergence), [0x0F, 0x0F, 0x0F, 0x0F, 0xF0, 0xF0, 0xF0, 0xF0]);
 }
 
 /// `TANGLE_FRAGMENT_SEEDS=N` has it look at more.

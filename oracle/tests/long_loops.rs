@@ -4,6 +4,7 @@
 use crate::common::*;
 use tangle_program::case::Tier;
 use tangle_program::ops::BinaryOp;
+use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Expr, LoopKind, Stmt, Test};
 
 const A: u32 = 1;
@@ -85,6 +86,25 @@ fn what_is_no_sum_is_made_one_by_one() {
     ];
     for (before, body, seen) in table {
         leaves(before.into_iter().chain([many(LoopKind::While, uint(OTHERS), body)]), seen);
+    }
+}
+
+/// Lanes of which it is not known when they leave are lost (rule D4), and change nothing for the others: lanes 0 to 5 have come to a sum by two ways, and it is
+/// 6 or 3.
+#[test]
+fn lanes_with_another_bound_that_is_not_known() {
+    const SUM: u32 = 3;
+    let sum = op(SubgroupOp::Reduce(Fold::Add), [uint(1)]);
+    let hundreds = || bin(bin(var(SUM), BinaryOp::BitAnd, uint(7)), BinaryOp::Mul, uint(100));
+    for kind in [LoopKind::While, LoopKind::DoWhile, LoopKind::Forever] {
+        let case = main_of([
+            set(SUM, uint(1)),
+            when(below(6), [when(odd(), []), set(SUM, sum.clone())]),
+            many(kind, hundreds(), [add(X, uint(3))]),
+            log(A, [var(I), var(X)]),
+        ]);
+        let all = "A=FF:[600/1800 600/1800 600/1800 600/1800 600/1800 600/1800 100/300 100/300]";
+        check_tiers(&case, all, "A=C0:[100/300 100/300]");
     }
 }
 

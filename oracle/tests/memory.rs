@@ -2,7 +2,8 @@
 //! [`common`].
 
 use crate::common::*;
-use tangle_oracle::judge::{Verdict, judge};
+use tangle_analysis::validate::validate;
+use tangle_oracle::judge::{Observation, Verdict, judge};
 use tangle_oracle::map::{LaneMap, SizePromise};
 use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;
@@ -12,7 +13,7 @@ use tangle_program::memory::{AtomicOp, Shared, StorageClass, Sync};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Atomic, Builtin, Expr, Load, Stmt, SubgroupCall};
-use tangle_program::types::Scalar;
+use tangle_program::types::{Scalar, Type};
 
 const A: u32 = 1;
 const B: u32 = 2;
@@ -368,6 +369,23 @@ fn an_exchange_leaves_nothing_of_what_was_there() {
     assert_eq!(text, "A=FF:[0 1 2 3 4 5 6 7] B=-", "which of the two is there last is open");
 }
 
+fn right(case: &Case) -> Observation {
+    observe(case, &LaneMap::linear(case, 8), || Spec).expect("it is well-defined")
+}
+
+/// The site that is wrong first, its lanes, and the rule that they break together.
+fn verdict_on(case: &Case, seen: &Observation) -> String {
+    match judge(case, seen, SizePromise { default: 8, min: 8, max: 8 }).verdict {
+        Verdict::Pass => "pass".to_owned(),
+        Verdict::Mismatch(mismatch) => {
+            let rule = mismatch.rule.map_or("", |rule| rule.broken());
+            let lanes: Vec<String> = mismatch.lanes.iter().map(|lane| lane.lane.to_string()).collect();
+            format!("site {}, lanes {}: {rule}", mismatch.site, lanes.join(" "))
+        }
+        verdict => format!("{verdict:?}"),
+    }
+}
+
 /// Rule A3: what several lanes get from one element is judged together, and what is there in the end with it.
 #[test]
 fn what_several_get_is_judged_together() {
@@ -376,21 +394,11 @@ fn what_several_get_is_judged_together() {
     };
     // Whether the logs are right that have this at word 1, by invocation, and this behind the barrier.
     let judged = |case: &Case, got: [u32; 8], left: u32| {
-        let map = LaneMap::linear(case, 8);
-        let mut seen = observe(case, &map, || Spec).expect("it is well-defined");
+        let mut seen = right(case);
         for (log, got) in seen.logs.iter_mut().zip(got) {
             (log[1], log[3]) = (got, left);
         }
-        let judgement = judge(case, &seen, SizePromise { default: 8, min: 8, max: 8 });
-        match judgement.verdict {
-            Verdict::Pass => "pass".to_owned(),
-            Verdict::Mismatch(mismatch) => {
-                let rule = mismatch.rule.map_or("", |rule| rule.broken());
-                let lanes: Vec<String> = mismatch.lanes.iter().map(|lane| lane.lane.to_string()).collect();
-                format!("site {}, lanes {}: {rule}", mismatch.site, lanes.join(" "))
-            }
-            verdict => format!("{verdict:?}"),
-        }
+        verdict_on(case, &seen)
     };
     let tickets = both(AtomicOp::Add, uint(1));
     let swaps = both(AtomicOp::Exchange, lane());
@@ -417,6 +425,14 @@ fn what_several_get_is_judged_together() {
         ("values exchanged", &swaps, [10, 0, 1, 2, 3, 4, 5, 6], 7, "pass"),
         ("another way round", &swaps, [7, 4, 0, 5, 10, 2, 3, 1], 6, "pass"),
         ("one taken twice", &swaps, [10, 0, 1, 2, 3, 4, 5, 5], 7, "site 1, lanes 7: atomics in no possible order"),
+        // It was to be the 0 of lane 0.
+        (
+            "what was there before taken twice",
+            &swaps,
+            [10, 10, 1, 2, 3, 4, 5, 6],
+            7,
+            "site 1, lanes 1: atomics in no possible order",
+        ),
         (
             "what somebody has taken is left",
             &swaps,
@@ -452,6 +468,98 @@ fn what_several_get_is_judged_together() {
         log(B, [uint(1)]),
     ]);
     assert_eq!(judged(&unknown_before, [10; 8], 1), "pass");
+}
+
+/// Of three lanes as of many.
+#[test]
+fn what_three_lanes_get_is_judged_together() {
+    let case = with_arrays([when(below(3), [add(uint(0), 1, 0), log(A, [var(0)])])]);
+    let judged = |got: [u32; 3]| {
+        let mut seen = right(&case);
+        seen.logs.iter_mut().zip(got).for_each(|(log, got)| log[1] = got);
+        verdict_on(&case, &seen)
+    };
+    assert_eq!(judged([12, 10, 11]), "pass");
+    assert_eq!(judged([10, 11, 11]), "site 1, lanes 2: atomics in no possible order");
+}
+
+/// In each phase there is another order, and no value of one phase is one of the other.
+#[test]
+fn each_phase_has_an_order_of_its_own() {
+    let case = with_arrays([add(uint(0), 1, 0), barrier(), add(uint(0), 1, 1), log(A, [var(0), var(1)])]);
+    let judged = |lane_0: [u32; 2]| {
+        let mut seen = right(&case);
+        seen.logs[0][1..].copy_from_slice(&lane_0);
+        verdict_on(&case, &seen)
+    };
+    assert_eq!(judged([10, 18]), "pass");
+    assert_eq!(judged([18, 10]), "site 1, lanes 0: atomics in no possible order");
+}
+
+/// A value of 64 bits is logged as two words: either may be the wrong one.
+#[test]
+fn values_of_two_words_are_judged() {
+    let wide = |of: Expr| Expr::Cast(Scalar::Uint64, Box::new(of));
+    let mut case = with_arrays([atomic(AtomicOp::Exchange, uint(0), wide(lane()), 0), log(A, [var(0)])]);
+    case.program.shared[0].scalar = Scalar::Uint64;
+    case.program.functions[0].locals[0].ty = Type::scalar(Scalar::Uint64);
+    // Lane 3 has taken what lane 2 left.
+    let judged = |lane_3: [u32; 2]| {
+        let mut seen = right(&case);
+        seen.logs[3][1..].copy_from_slice(&lane_3);
+        verdict_on(&case, &seen)
+    };
+    assert_eq!(judged([2, 0]), "pass");
+    assert_eq!(judged([9, 0]), "site 1, lanes 3: atomics in no possible order");
+    assert_eq!(judged([2, 1]), "site 1, lanes 3: atomics in no possible order");
+}
+
+/// At tier plain lanes 0 to 5 come to the sum by two ways, so that `x0` is 6 in each of them, or 3, as on a device that keeps them apart.
+fn six_or_three() -> [Stmt; 2] {
+    [set(0, uint(0)), when(below(6), [when(odd(), []), set(0, open_sum())])]
+}
+
+/// Nothing is said of what rests on something that is not known: neither what the atomics were, nor on which element, nor whether these were all.
+#[test]
+fn atomics_of_which_not_all_is_known_are_not_judged() {
+    let six_or_three = |then: Vec<Stmt>| with_arrays([six_or_three().to_vec(), then].concat());
+    let last_two = || bin(lane(), BinaryOp::Ge, uint(6));
+    let element = |mask: u32| bin(var(0), BinaryOp::BitAnd, uint(mask));
+    let ticket = || add(uint(3), 1, 1);
+    for (what, case) in [
+        // What a lane adds to element 1 is its ticket from element 0.
+        ("operands", with_arrays([add(uint(0), 1, 0), atomic(AtomicOp::Add, uint(1), var(0), 1), log(A, [var(1)])])),
+        // Element 6, or element 3, which the others take tickets from.
+        (
+            "the element of an atomic",
+            six_or_three(vec![
+                when(last_two(), [ticket(), log(A, [var(1)])]),
+                when(is(0), [add(element(7), 1, None)]),
+                barrier(),
+                log(B, [load(uint(3))]),
+            ]),
+        ),
+        // Element 0, which all have taken tickets from, or element 1.
+        (
+            "the element of a load",
+            six_or_three(vec![add(uint(0), 1, 1), barrier(), log(A, [var(1)]), log(B, [load(element(1))])]),
+        ),
+        // Lanes 0 to 5 take one, too, if each of them has found six.
+        (
+            "who else is there",
+            six_or_three(vec![
+                when(bin(var(0), BinaryOp::Gt, uint(3)), [add(uint(3), 1, None)]),
+                when(last_two(), [ticket(), log(A, [var(1)])]),
+            ]),
+        ),
+    ] {
+        let case = Case { tier: Tier::Plain, ..case };
+        validate(&case).expect(what);
+        let map = LaneMap::linear(&case, 8);
+        for seen in [right(&case), observe(&case, &map, || MinimalReconvergence).expect("it is well-defined")] {
+            assert_eq!(verdict_on(&case, &seen), "pass", "{what}");
+        }
+    }
 }
 
 /// Rule Y10: lanes that execute a subgroup barrier together see what they wrote before it.
@@ -509,9 +617,7 @@ fn right_devices_pass() {
         let promise = SizePromise { default: 8, min: 8, max: 8 };
         let ascending = observe(&case, &map, || Spec).expect("it is well-defined");
         let descending = observe(&case, &map, || MinimalReconvergence).expect("it is well-defined");
-        let old = |observation: &tangle_oracle::judge::Observation| {
-            observation.logs.iter().map(|log| log[1]).collect::<Vec<_>>()
-        };
+        let old = |observation: &Observation| observation.logs.iter().map(|log| log[1]).collect::<Vec<_>>();
         assert_eq!(old(&ascending), [10, 11, 12, 13, 14, 15, 16, 17]);
         assert_eq!(old(&descending), [17, 16, 15, 14, 13, 12, 11, 10]);
         for observation in [ascending, descending] {

@@ -408,6 +408,7 @@ fn what_may_be_undefined_in_an_open_tangle_is_not_adopted() {
     let next = || op(SubgroupOp::ShuffleDown, [lane(), uint(1)]);
     // Lane 5 - k, if x0 is 6.
     let across = bin(bin(uint(5), BinaryOp::Sub, lane()), BinaryOp::Add, bin(var(0), BinaryOp::Sub, uint(6)));
+    let onwards = bin(lane(), BinaryOp::Add, bin(var(0), BinaryOp::Sub, uint(6)));
     // What each lane logs at A, and whether it has to log the same at B.
     for (what, case, at_a, is_compared) in [
         ("a sum of ones", twice(vec![], sum_of(uint(1))), [6; 6], [true; 6]),
@@ -428,6 +429,15 @@ fn what_may_be_undefined_in_an_open_tangle_is_not_adopted() {
             "a shuffle by a sum that is not known",
             twice(vec![set(0, sum_of(uint(1)))], op(SubgroupOp::Shuffle, [lane(), across])),
             [5, 4, 3, 2, 1, 0],
+            [false; 6],
+        ),
+        // Sums of 6 make 36.
+        ("a sum of sums that are not known", twice(vec![set(0, sum_of(uint(1)))], sum_of(var(0))), [36; 6], [true; 6]),
+        // From oneself, if x0 is 6.
+        (
+            "a shuffle that leads elsewhere if a sum is another",
+            twice(vec![set(0, sum_of(uint(1)))], op(SubgroupOp::Shuffle, [lane(), onwards])),
+            [0, 1, 2, 3, 4, 5],
             [false; 6],
         ),
         // From the other way, which may be elsewhere.

@@ -201,7 +201,7 @@ impl Memory {
         let Memory { arrays, phase, histories, .. } = self;
         let state = &mut arrays[array];
         let &mut (of, history) = state.latest.entry(at).or_insert((*phase, histories.len()));
-        let number = if of == *phase && history < histories.len() { history } else { histories.len() };
+        let number = if of == *phase { history } else { histories.len() };
         if number == histories.len() {
             let before = (state.certainty[at] == Certainty::Known).then_some(state.cells[at]);
             let scalar = state.scalar;

@@ -113,5 +113,21 @@ mod tests {
         quads.leave(0b01);
         quads.leave(0b10);
         assert_eq!(quads.close(0).to_vec(), []);
+        // Both come after it, and end one after the other.
+        quads.executed(3, Reach::Tangle, 0b1100, 0b11);
+        quads.executed(4, Reach::Tangle, 0b0111, 0b11);
+        quads.leave(0b01);
+        quads.leave(0b10);
+        assert_eq!(quads.close(0).to_vec(), []);
+    }
+
+    /// The same of the second quad: lane 4 is its fragment.
+    #[test]
+    fn a_fragment_of_any_quad_keeps_it() {
+        let mut quads = Quads::default();
+        quads.executed(7, Reach::Tangle, 0xEF, 0x1F);
+        quads.executed(8, Reach::Tangle, 0xFF, 0x1F);
+        quads.leave(0x10);
+        assert_eq!(quads.close(4).to_vec(), []);
     }
 }

@@ -551,6 +551,8 @@ fn memory(programs: &mut Programs) {
     ]);
     let elsewhere = [(F::BarrierIgnored, StorageClass::StorageBuffer), (F::BufferBarrierIgnored, SHARED)];
     programs.same.extend(elsewhere.map(|(fault, storage)| (fault, stored(storage, neighbour()))));
+    // What is there of an invocation's own needs no barrier, both elements of it.
+    programs.same.push((F::BufferBarrierIgnored, beside([to(0, lane()), to(1, uint(9))])));
 }
 
 /// `main` with a variable of this type, numbered 0, whose elements are set one after the other, then these statements.
@@ -705,6 +707,10 @@ fn nested_aggregates(programs: &mut Programs) {
     let inner = |index: u32, inner: u32| Expr::element(element(0, index), uint(inner));
     let arrays = || ty("array(array(u32, 2), 2)");
     let record = || ty("struct(u32, u8, u32)");
+    // An array in a struct in an array.
+    let innermost = ty("array(struct(array(u32, 2), u32), 2)");
+    let in_innermost = |index: u32| Expr::element(inner(1, 0), uint(index));
+    let set_innermost = Stmt::SetElement { var: 0, index: uint(1), inner: vec![uint(0), uint(1)], value: uint(7) };
     let members = || vec![uint(10), Expr::Cast(Scalar::Uint8, Box::new(uint(11))), uint(12)];
     let others = |mut case: Case, more: u32| {
         case.program.functions[0].locals.extend((1..=more).map(|k| Local::new(format!("x{k}"), record())));
@@ -729,6 +735,12 @@ fn nested_aggregates(programs: &mut Programs) {
         (
             F::InnerIndexIgnored,
             with_aggregate(arrays(), vec![], [set_inner(0, 1, 1, 7), log(A, [inner(1, 0), inner(1, 1)])]),
+            "A=FF:[0/7]",
+            "A=FF:[0/0]",
+        ),
+        (
+            F::InnerIndexIgnored,
+            with_aggregate(innermost, vec![], [set_innermost, log(A, [in_innermost(0), in_innermost(1)])]),
             "A=FF:[0/7]",
             "A=FF:[0/0]",
         ),
