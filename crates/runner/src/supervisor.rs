@@ -211,6 +211,7 @@ impl Supervisor {
         if self.sent == 0 && self.presence.as_ref().is_some_and(Presence::has_had_its_turn) {
             self.drop_worker();
             self.give_way();
+            return Next::GoOn;
         }
         if self.may_work() {
             if self.worker.is_none() {

@@ -115,6 +115,9 @@ fn a_gpu_that_a_killed_process_keeps_is_given_up() {
     assert!(reason.starts_with(&format!("the GPU is stuck: process {} was killed", holder.id())), "{reason}");
 }
 
+/// How many jobs a device that takes turns has at a time.
+const JOBS: usize = 32;
+
 /// Null devices that take turns, as those on one GPU do, and the file that its processes share. Each test has a name of its own.
 struct Gpu {
     name: &'static str,
@@ -133,7 +136,7 @@ impl Gpu {
     }
 
     fn open(&self, fault: &str) -> Device {
-        let options = DeviceOptions { timeout: Some(Duration::from_millis(200)), ..options() };
+        let options = DeviceOptions { timeout: Some(Duration::from_millis(200)), in_flight: JOBS, ..options() };
         Device::open(&Gpu::driver(self.name, fault), 0, &options).unwrap()
     }
 
@@ -191,13 +194,19 @@ fn after_two_hangs_in_a_row_workers_are_on_a_gpu_one_at_a_time() {
     }
     // The other one has its turn although this one always has something to do.
     beside.submit(marked_job(1));
-    let mut id = 3;
+    // All of what it has is waited for: when the turn is over, nobody submits what would be a reason to go on.
+    let mut firsts = (3..).step_by(JOBS);
+    let mut some = || {
+        let first = firsts.next().unwrap();
+        let ids = first..first + JOBS as u64;
+        ids.clone().for_each(|id| hangs.submit(marked_job(id)));
+        ids.for_each(|id| assert_eq!(words(hangs.results().recv().unwrap().outcome, 0), [id as u32]));
+    };
     while beside.results().is_empty() {
-        assert_eq!(words(hangs.run(marked_job(id)), 0), [id as u32]);
-        id += 1;
+        some();
     }
     assert_eq!(words(beside.results().recv().unwrap().outcome, 0), [1]);
-    assert_eq!(words(hangs.run(marked_job(id)), 0), [id as u32]);
+    some();
     assert_eq!((beside.stats().crashes, beside.stats().time_outs, hangs.stats().time_outs), (0, 0, 2));
 }
 
