@@ -9,6 +9,7 @@ use tangle_identity::{Account, Change, Kind, Signature};
 use tangle_oracle::judge::{Mismatch, Observation};
 use tangle_oracle::map::LaneMap;
 use tangle_program::case::Case;
+use tangle_program::tree::{Discard, Stmt, walk_block};
 use tangle_runner::thread_time;
 
 use crate::clearest::is_pass;
@@ -24,6 +25,8 @@ pub struct Failing<'a> {
     case: &'a Case,
     /// What is wrong, if the device gives a result.
     wrong: Option<Mismatch>,
+    /// Whether helper invocations are there to be to blame.
+    has_helpers: bool,
     /// Processor time of this thread and the worker that is left for changes, if it is limited: those that come behind make nothing pass.
     left: Cell<Option<Duration>>,
 }
@@ -39,15 +42,16 @@ impl<'a> Failing<'a> {
             return None;
         }
         let prep = Prep::of(case.clone());
-        let mut wrong = None;
+        let (mut wrong, mut has_helpers) = (None, false);
         for _ in 0..RUNS {
             let conclusion = target.run_dressed(&prep);
             if !is_alike(&conclusion.signature(case)?, found) {
                 return None;
             }
             wrong = conclusion.mismatch().cloned();
+            has_helpers |= conclusion.observation.is_some_and(|seen| helpers_are_in(target, case, &seen));
         }
-        Some(Failing { target, case, wrong, left: Cell::new(None) })
+        Some(Failing { target, case, wrong, has_helpers, left: Cell::new(None) })
     }
 
     /// The same, with so much processor time for changes.
@@ -88,7 +92,7 @@ impl<'a> Failing<'a> {
 
     /// True if it passes with a change, and what was wrong is compared again.
     pub fn is_right_without(&self, change: Change) -> bool {
-        if self.left.get() == Some(Duration::ZERO) {
+        if self.left.get() == Some(Duration::ZERO) || change.is_of_helpers() && !self.has_helpers {
             return false;
         }
         let began = thread_time();
@@ -121,6 +125,20 @@ impl<'a> Failing<'a> {
     }
 }
 
+/// True if helper invocations are there from the beginning, or may come to be.
+fn helpers_are_in(target: &Target, case: &Case, seen: &Observation) -> bool {
+    let demotes = || {
+        let mut demotes = false;
+        let functions = case.program.functions.iter();
+        functions.for_each(|function| {
+            walk_block(&function.body, &mut |stmt| demotes |= *stmt == Stmt::Discard(Discard::Demote));
+        });
+        demotes
+    };
+    let (map, _) = LaneMap::check(case, &seen.map, target.capabilities.sizes);
+    map.is_some_and(|map| map.groups.iter().any(|layout| !layout.helpers.is_empty())) || demotes()
+}
+
 /// What findings of a bug are recognised by, as a case shows that fails on a device every time; empty if nothing tells.
 pub fn telling(target: &Target, case: &Case) -> BTreeSet<Change> {
     let signature = target.run_dressed(&Prep::of(case.clone())).signature(case);
@@ -138,7 +156,7 @@ pub(crate) mod tests {
     use tangle_identity::failure::{Crash, Doing, End};
     use tangle_identity::{BugId, Detail};
     use tangle_program::ops::BinaryOp;
-    use tangle_program::tree::{Block, Builtin, Expr, Stmt};
+    use tangle_program::tree::{Block, Builtin, Expr};
 
     use super::*;
 
@@ -234,6 +252,20 @@ pub(crate) mod tests {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
         let text = std::fs::read_to_string(folder.join(name)).expect("it is in the corpus");
         Case::from_json(&text).expect("a case of the corpus")
+    }
+
+    #[test]
+    fn only_where_helpers_are_their_loads_are_to_blame() {
+        let target = Target::built_in("reference").expect("it is built in");
+        for (case, expected) in [
+            (pattern("fragments/load_of_helper.json"), true),
+            (pattern("fragments/demote_in_loop.json"), true),
+            (assumed(), false),
+        ] {
+            let seen = target.run_dressed(&Prep::of(case.clone())).observation.expect("it runs");
+            assert_eq!(helpers_are_in(&target, &case, &seen), expected, "{case:?}");
+        }
+        assert!("loads by helper invocations".parse::<Change>().expect("a change").is_of_helpers());
     }
 
     #[test]

@@ -149,6 +149,11 @@ impl Change {
         std::iter::once(self).chain(places.into_iter().map(Change))
     }
 
+    /// True if it says something only where there are helper invocations: what it puts around a load may make any program another one.
+    pub fn is_of_helpers(self) -> bool {
+        self.0 == Kind::HelperLoad
+    }
+
     /// True of [`Construct::is_to_stay`].
     fn is_to_stay(self) -> bool {
         matches!(self.0, Kind::Construct(construct, _) if construct.is_to_stay())
