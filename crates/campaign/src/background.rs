@@ -127,6 +127,8 @@ struct Waiting {
 struct Priority {
     /// How often others come first.
     round: u32,
+    /// Not the first of its signature: a signature of any kind says more than another witness.
+    is_further: bool,
     urgency: u8,
     nth: usize,
     number: u64,
@@ -180,7 +182,8 @@ impl Background {
     pub fn ask(&self, request: Request, nth: usize) {
         let Some(urgency) = urgency(&request.signature, nth) else { return };
         let number = self.number.fetch_add(1, Ordering::Relaxed);
-        self.queue().insert(Priority { round: 0, urgency, nth, number }, Waiting { request, turns: 0 });
+        self.queue()
+            .insert(Priority { round: 0, is_further: nth > 0, urgency, nth, number }, Waiting { request, turns: 0 });
     }
 
     /// How many have had no turn yet and may be a bug of their own.
@@ -451,6 +454,7 @@ fn urgency(signature: &Signature, nth: usize) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use tangle_identity::Known;
+    use tangle_identity::failure::{Doing, End};
     use tangle_program::tree::{Builtin, Expr, Stmt};
 
     use super::*;
@@ -523,6 +527,20 @@ mod tests {
         let small = lock(&small);
         assert_eq!((small.len(), small.iter().cloned().collect::<BTreeSet<_>>()), (6, names));
         assert!(background.left_over().is_empty() && background.doing().is_none());
+    }
+
+    #[test]
+    fn the_first_of_each_signature_comes_first() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let background = background(TIME_SLICE);
+        let found = request("reference:assumption_unreachable", assumed(), place.path().into());
+        let crash = Crash { end: End::Signal(11), doing: Doing::Run, place: None, message: None };
+        let crash = Request { signature: Signature::new(Kind::Crash, Detail::Crash(crash)), ..found.clone() };
+        background.ask(found.clone(), 1);
+        background.ask(crash, 0);
+        background.ask(found, 0);
+        let kinds: Vec<Kind> = background.queue().values().map(|waiting| waiting.request.signature.kind).collect();
+        assert_eq!(kinds, [Kind::Path, Kind::Crash, Kind::Path]);
     }
 
     #[test]
