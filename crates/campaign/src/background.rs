@@ -134,6 +134,13 @@ struct Priority {
     number: u64,
 }
 
+impl Priority {
+    /// True if it has had no turn yet and may be a bug of its own.
+    const fn may_be_new(&self) -> bool {
+        self.round == 0 && self.urgency < LATE
+    }
+}
+
 /// Makes findings small, one at a time.
 pub struct Background {
     open: Opener,
@@ -188,7 +195,7 @@ impl Background {
 
     /// How many have had no turn yet and may be a bug of their own.
     pub fn waiting(&self) -> usize {
-        self.queue().keys().filter(|priority| priority.round == 0 && priority.urgency < LATE).count()
+        self.queue().keys().filter(|priority| priority.may_be_new()).count()
     }
 
     /// How long the first turns of signatures that nothing explains yet may take with so many threads, by those that were.
@@ -197,10 +204,12 @@ impl Background {
         if turns == 0 {
             return Duration::ZERO;
         }
-        let queue = self.queue();
+        // In the order of `work`, which holds both at its end.
         let explained = lock(&self.explained);
-        let firsts = queue.iter().filter(|(priority, _)| priority.round == 0 && priority.urgency < LATE);
-        let signatures: BTreeSet<_> = firsts
+        let queue = self.queue();
+        let signatures: BTreeSet<_> = queue
+            .iter()
+            .filter(|(priority, _)| priority.may_be_new())
             .map(|(_, waiting)| (waiting.request.device.clone(), waiting.request.signature.clone()))
             .filter(|signature| !explained.contains(signature))
             .collect();
