@@ -386,6 +386,13 @@ fn verdict_on(case: &Case, seen: &Observation) -> String {
     }
 }
 
+/// The verdict on a right device of which one lane logs this at its first site.
+fn verdict_if_logged(case: &Case, lane: usize, words: [u32; 2]) -> String {
+    let mut seen = right(case);
+    seen.logs[lane][1..].copy_from_slice(&words);
+    verdict_on(case, &seen)
+}
+
 /// Rule A3: what several lanes get from one element is judged together, and what is there in the end with it.
 #[test]
 fn what_several_get_is_judged_together() {
@@ -487,11 +494,7 @@ fn what_three_lanes_get_is_judged_together() {
 #[test]
 fn each_phase_has_an_order_of_its_own() {
     let case = with_arrays([add(uint(0), 1, 0), barrier(), add(uint(0), 1, 1), log(A, [var(0), var(1)])]);
-    let judged = |lane_0: [u32; 2]| {
-        let mut seen = right(&case);
-        seen.logs[0][1..].copy_from_slice(&lane_0);
-        verdict_on(&case, &seen)
-    };
+    let judged = |lane_0| verdict_if_logged(&case, 0, lane_0);
     assert_eq!(judged([10, 18]), "pass");
     assert_eq!(judged([18, 10]), "site 1, lanes 0: atomics in no possible order");
 }
@@ -504,11 +507,7 @@ fn values_of_two_words_are_judged() {
     case.program.shared[0].scalar = Scalar::Uint64;
     case.program.functions[0].locals[0].ty = Type::scalar(Scalar::Uint64);
     // Lane 3 has taken what lane 2 left.
-    let judged = |lane_3: [u32; 2]| {
-        let mut seen = right(&case);
-        seen.logs[3][1..].copy_from_slice(&lane_3);
-        verdict_on(&case, &seen)
-    };
+    let judged = |lane_3| verdict_if_logged(&case, 3, lane_3);
     assert_eq!(judged([2, 0]), "pass");
     assert_eq!(judged([9, 0]), "site 1, lanes 3: atomics in no possible order");
     assert_eq!(judged([2, 1]), "site 1, lanes 3: atomics in no possible order");

@@ -9,7 +9,6 @@ use tangle_identity::{Account, Change, Kind, Signature};
 use tangle_oracle::judge::{Mismatch, Observation};
 use tangle_oracle::map::LaneMap;
 use tangle_program::case::Case;
-use tangle_program::tree::{Discard, Stmt, walk_block};
 use tangle_runner::thread_time;
 
 use crate::clearest::is_pass;
@@ -127,16 +126,8 @@ impl<'a> Failing<'a> {
 
 /// True if helper invocations are there from the beginning, or may come to be.
 fn helpers_are_in(target: &Target, case: &Case, seen: &Observation) -> bool {
-    let demotes = || {
-        let mut demotes = false;
-        let functions = case.program.functions.iter();
-        functions.for_each(|function| {
-            walk_block(&function.body, &mut |stmt| demotes |= *stmt == Stmt::Discard(Discard::Demote));
-        });
-        demotes
-    };
     let (map, _) = LaneMap::check(case, &seen.map, target.capabilities.sizes);
-    map.is_some_and(|map| map.groups.iter().any(|layout| !layout.helpers.is_empty())) || demotes()
+    map.is_some_and(|map| map.groups.iter().any(|layout| !layout.helpers.is_empty())) || case.program.demotes()
 }
 
 /// What findings of a bug are recognised by, as a case shows that fails on a device every time; empty if nothing tells.
@@ -156,7 +147,7 @@ pub(crate) mod tests {
     use tangle_identity::failure::{Crash, Doing, End};
     use tangle_identity::{BugId, Detail};
     use tangle_program::ops::BinaryOp;
-    use tangle_program::tree::{Block, Builtin, Expr};
+    use tangle_program::tree::{Block, Builtin, Expr, Stmt};
 
     use super::*;
 

@@ -107,18 +107,14 @@ mod tests {
     #[test]
     fn one_fragment_of_several_is_enough() {
         let mut quads = Quads::default();
-        // Lanes 0 and 1 are fragments.
-        quads.executed(3, Reach::Tangle, 0b1100, 0b11);
-        quads.executed(4, Reach::Tangle, 0b0110, 0b11);
-        quads.leave(0b01);
-        quads.leave(0b10);
-        assert_eq!(quads.close(0).to_vec(), []);
-        // Both come after it, and end one after the other.
-        quads.executed(3, Reach::Tangle, 0b1100, 0b11);
-        quads.executed(4, Reach::Tangle, 0b0111, 0b11);
-        quads.leave(0b01);
-        quads.leave(0b10);
-        assert_eq!(quads.close(0).to_vec(), []);
+        // Lanes 0 and 1 are fragments. One of them comes after it, or both do, and they end one after the other.
+        for after in [0b0110, 0b0111] {
+            quads.executed(3, Reach::Tangle, 0b1100, 0b11);
+            quads.executed(4, Reach::Tangle, after, 0b11);
+            quads.leave(0b01);
+            quads.leave(0b10);
+            assert_eq!(quads.close(0).to_vec(), []);
+        }
     }
 
     /// The same of the second quad: lane 4 is its fragment.

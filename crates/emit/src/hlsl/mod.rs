@@ -158,6 +158,12 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// True if sums, differences, products and negations of this type have to be those of unsigned integers: HLSL has no word about those that leave a
+    /// signed type, and compilers made of LLVM take it that none does. In Slang they wrap.
+    fn may_overflow(&self, ty: Type) -> bool {
+        self.dialect != Dialect::Slang && ty.scalar.is_integer() && ty.scalar.is_signed()
+    }
+
     fn hlsl_wave_helper(&mut self, op: SubgroupOp, ty: TypeName) {
         use SubgroupOp as Op;
         match op {
@@ -166,10 +172,9 @@ impl<'a> Printer<'a> {
                     Fold::Add => ("InclusiveSum", "+", "WavePrefixSum"),
                     _ => ("InclusiveProduct", "*", "WavePrefixProduct"),
                 };
-                let value = match may_overflow(ty.0) && self.dialect != Dialect::Slang {
-                    // As `Body::unsigned`.
+                let value = match self.may_overflow(ty.0) {
                     true => {
-                        let unsigned = TypeName(Type { scalar: ty.0.scalar.unsigned(), ..ty.0 });
+                        let unsigned = TypeName(unsigned(ty.0));
                         format!("{ty}({unsigned}({prefix}(x)) {op} {unsigned}(x))")
                     }
                     false => format!("{prefix}(x) {op} x"),
@@ -241,10 +246,7 @@ impl<'a> Body<'_, 'a> {
                 self.put("!");
                 self.expr(x, Context::Unary(UnaryOp::Not));
             }
-            expr if wraps(expr)
-                && self.printer.dialect != Dialect::Slang
-                && type_of(expr).is_some_and(may_overflow) =>
-            {
+            expr if wraps(expr) && type_of(expr).is_some_and(|ty| self.printer.may_overflow(ty)) => {
                 put!(self.printer, "{}(", TypeName(type_of(expr).unwrap_or(Type::INT)));
                 self.unsigned(expr);
                 self.put(")");
@@ -294,8 +296,7 @@ impl<'a> Body<'_, 'a> {
         true
     }
 
-    /// A signed expression as an unsigned one, which wraps: HLSL has no word about sums, differences and products that leave a signed type, and
-    /// compilers made of LLVM take it that none does.
+    /// A signed expression as an unsigned one, which wraps ([`Printer::may_overflow`]).
     fn unsigned(&mut self, expr: &Expr) {
         let part = |body: &mut Self, part: &Expr| {
             let nests = wraps(part);
@@ -315,7 +316,7 @@ impl<'a> Body<'_, 'a> {
             }
             _ => {
                 let ty = expr.ty(self.function).unwrap_or(Type::INT);
-                put!(self.printer, "{}(", TypeName(Type { scalar: ty.scalar.unsigned(), ..ty }));
+                put!(self.printer, "{}(", TypeName(unsigned(ty)));
                 self.expr(expr, Context::Open);
                 self.put(")");
             }
@@ -387,7 +388,7 @@ impl<'a> Body<'_, 'a> {
             }
             (Wave::Bits(name), [value, rest @ ..]) => {
                 let ty = ty.unwrap_or(Type::UINT);
-                let unsigned = Type { scalar: ty.scalar.unsigned(), ..ty };
+                let unsigned = unsigned(ty);
                 if unsigned == ty {
                     put!(self.printer, "{name}(");
                     self.expr(value, Context::Open);
@@ -450,9 +451,9 @@ fn wraps(expr: &Expr) -> bool {
     matches!(expr, Expr::Unary(UnaryOp::Neg, _) | Expr::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..))
 }
 
-/// True if the values of a type are signed integers.
-fn may_overflow(ty: Type) -> bool {
-    ty.scalar.is_integer() && ty.scalar.is_signed()
+/// The type of unsigned integers of the same shape and size.
+fn unsigned(ty: Type) -> Type {
+    Type { scalar: ty.scalar.unsigned(), ..ty }
 }
 
 /// True if HLSL computes an expression as a literal: before its types are known, in 64 bits (HLSL 2021).
