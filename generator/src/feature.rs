@@ -11,6 +11,7 @@ use tangle_program::tree::{Expr, Program, walk_block};
 use tangle_program::types::Type;
 use tangle_program::variant::{PASSES, single_passes};
 
+use crate::outline::{Nodes, Outline};
 use crate::pairs::{Kind, Pair, UNTYPED, of_program, operator_name, possible};
 use crate::stats::{Construct, Stats};
 
@@ -33,10 +34,15 @@ pub enum Feature {
     Pass(&'static str),
     /// A stage, `fragment`.
     Stage(Stage),
+    /// All of it in its order, `outline: if {divergent loop; arithmetic}`. It is the last one: what takes longest is looked for last.
+    Outline(Outline),
 }
 
 /// What the name of a pass begins with, as that of a variant.
 const PASS: &str = "spirv-opt:";
+
+/// What an outline begins with.
+const OUTLINE: &str = "outline:";
 
 /// The features of a case.
 #[derive(Clone, Debug)]
@@ -47,10 +53,11 @@ pub struct Contents {
     operands: BTreeSet<(String, String)>,
     passes: BTreeSet<String>,
     stage: Stage,
+    nodes: Nodes,
 }
 
 /// The name of what an expression does; `None` if it has no operand.
-fn doing(expr: &Expr) -> Option<String> {
+pub(crate) fn doing(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Subgroup(call) => Some(call.op.info().category.name().to_owned()),
         Expr::Cast(..) => Some("Cast".to_owned()),
@@ -88,6 +95,7 @@ impl Contents {
             pairs: of_program(&case.program),
             operands: operands(&case.program),
             stage: case.entry_point.stage,
+            nodes: Nodes::of(&case.program),
             passes: passes.map(|flag| flag.trim_start_matches('-').to_owned()).collect(),
         }
     }
@@ -104,6 +112,7 @@ impl Contents {
             Feature::Operand(outer, inner) => self.operands.contains(&(outer.clone(), inner.clone())),
             Feature::Pass(pass) => self.passes.contains(*pass),
             Feature::Stage(stage) => self.stage == *stage,
+            Feature::Outline(outline) => self.nodes.have(outline),
         }
     }
 }
@@ -123,6 +132,7 @@ impl fmt::Display for Feature {
             Feature::Operand(outer, inner) => write!(f, "{inner} under {outer}"),
             Feature::Pass(pass) => write!(f, "{PASS}{pass}"),
             Feature::Stage(stage) => f.write_str(stage.name()),
+            Feature::Outline(outline) => write!(f, "{OUTLINE} {outline}"),
         }
     }
 }
@@ -165,7 +175,8 @@ impl Combination {
         let of_operands = operands.into_iter().map(|(outer, inner)| Feature::Operand(outer, inner));
         // What is wrong in compute shaders may be in every stage.
         let stage = Some(stage).filter(|stage| *stage != Stage::Compute).map(Feature::Stage);
-        let of_program = constructs.chain(of_ops).chain(of_pairs).chain(of_operands);
+        let outline = Outline::of_minimal(&case.program, operations).map(Feature::Outline);
+        let of_program = constructs.chain(of_ops).chain(of_pairs).chain(of_operands).chain(outline);
         let mut features: BTreeSet<Feature> = of_program.chain(pass).collect();
         if features.is_empty() {
             return None;
@@ -217,6 +228,7 @@ impl FromStr for Feature {
         };
         let category = || Category::ALL.into_iter().find(|category| category.name() == name).map(Feature::Category);
         let stage = || Stage::ALL.into_iter().find(|stage| stage.name() == name).map(Feature::Stage);
+        let outline = || name.strip_prefix(OUTLINE)?.parse().ok().map(Feature::Outline);
         let operand = || {
             let (inner, outer) = name.split_once(" under ")?;
             let is_known = |name: &str| doings().any(|known| known == name);
@@ -227,6 +239,7 @@ impl FromStr for Feature {
             .or_else(|| pass().map(Feature::Pass))
             .or_else(category)
             .or_else(stage)
+            .or_else(outline)
             .or_else(operator)
             .or_else(operand)
             .or_else(pair);
@@ -272,6 +285,8 @@ mod tests {
             ("spirv-opt:ccp", Ok("spirv-opt:ccp")),
             ("Shr under BitOr + fragment", Ok("Shr under BitOr + fragment")),
             ("vote under quad+ quad ", Ok("quad + vote under quad")),
+            ("outline:  if {divergent loop;vote}; Shl of i64+if in for", Ok("if in for + outline: if {divergent loop; vote}; Shl of i64")),
+            ("outline: if {", Err("outline: if {")),
             ("Shr under nothing", Err("Shr under nothing")),
             ("subgroupAdd of bool", Err("subgroupAdd of bool")),
             ("spirv-opt:nothing", Err("spirv-opt:nothing")),

@@ -28,6 +28,7 @@
 
 pub mod config;
 pub mod feature;
+mod outline;
 pub mod pairs;
 pub mod profile;
 pub mod stats;

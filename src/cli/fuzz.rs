@@ -194,11 +194,12 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     say_stderr!("seed {seed}, devices {}, saving in {}", names.join(", "), args.out.display());
     let known = Known::read(&args.known)?;
     let mut without: BTreeSet<Combination> = args.without.into_iter().collect();
-    let (mut deadly, mut changes) = (BTreeSet::new(), BTreeSet::new());
+    let (mut deadly, mut seldom, mut changes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     if args.avoid_known {
         for avoided in targets.iter().map(|target| known.avoid(&target.id())) {
-            without.extend(avoided.combinations);
+            without.extend(avoided.deadly.iter().cloned());
             deadly.extend(avoided.deadly);
+            seldom.extend(avoided.combinations);
             changes.extend(avoided.changes);
         }
     }
@@ -214,6 +215,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             long_loops: economy.long_loops,
             without,
             deadly,
+            seldom,
             changes,
             shard: args.shard.unwrap_or_default(),
         },

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tangle_identity::change::{show_one_bug, still_compares, tell};
+use tangle_identity::skeleton::{Skeleton, skeleton};
 use tangle_identity::{Account, Change, Kind, Signature};
 use tangle_oracle::judge::{Mismatch, Observation};
 use tangle_oracle::map::LaneMap;
@@ -64,9 +65,12 @@ impl<'a> Failing<'a> {
         Change::of(self.case).filter(|change| self.wrong.is_some() || change.tells_of_crashes())
     }
 
-    /// Every change that it passes with.
+    /// Every change that it passes with, and that is to blame. Where a value of a loop is used behind it, that may be what is loaded: what helpers load has
+    /// then nothing to do with it.
     pub fn passes_without(&self) -> BTreeSet<Change> {
-        self.changes().filter(|change| self.is_right_without(*change)).collect()
+        let is_after_loop = matches!(skeleton(self.case), Skeleton::AfterLoop { .. });
+        let may_tell = |change: &Change| !(is_after_loop && change.is_of_helpers());
+        self.changes().filter(|change| may_tell(change) && self.is_right_without(*change)).collect()
     }
 
     /// The changes that it passes with, if they are those of one of these bugs ([`show_one_bug`]).

@@ -121,6 +121,10 @@ pub struct Choice {
     /// Those of them that make drivers die or hang.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub deadly: BTreeSet<Combination>,
+    /// What most cases do not contain: what programs that show a known bug have in them, which is more than what makes them show it. One of
+    /// [`LET_THROUGH`] programs is drawn as if this were empty.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub seldom: BTreeSet<Combination>,
     /// What programs are changed by: those that have it show a bug that is known.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub changes: BTreeSet<Change>,
@@ -141,6 +145,7 @@ impl Default for Choice {
             long_loops: one(),
             without: BTreeSet::new(),
             deadly: BTreeSet::new(),
+            seldom: BTreeSet::new(),
             changes: BTreeSet::new(),
             shard: Shard::default(),
         }
@@ -165,6 +170,9 @@ struct Reasons {
     deadly: usize,
     all: usize,
 }
+
+/// One of so many programs may have in it what a known bug's programs have ([`Choice::seldom`]).
+pub const LET_THROUGH: u64 = 8;
 
 /// From so many iterations on a program has long loops ([`Choice::long_loops`]).
 const LONG: u64 = 10_000;
@@ -262,7 +270,7 @@ impl Plan {
 
     /// How many programs were drawn for this number that have what is to be avoided, and were left out. It draws them again.
     pub fn avoided(&self, index: u64) -> u64 {
-        if self.choice.without.is_empty() { 0 } else { self.drawn(index).1 }
+        if self.left_out(index).next().is_none() { 0 } else { self.drawn(index).1 }
     }
 
     /// The program of this number with its first data, and how many were left out before it.
@@ -279,7 +287,7 @@ impl Plan {
             if !fits || self.is_spared(index, &case) {
                 continue;
             }
-            case = self.without_barriers(case);
+            case = self.without_barriers(index, case);
             for change in &self.choice.changes {
                 case = change.apply(&case).unwrap_or(case);
             }
@@ -289,7 +297,7 @@ impl Plan {
             if !case.variant.fits(&case.entry_point) {
                 case.variant = Variant::Unoptimised;
             }
-            if let Some(reasons) = self.reasons_to_avoid(&case) {
+            if let Some(reasons) = self.reasons_to_avoid(index, &case) {
                 if least.as_ref().is_none_or(|(before, _)| reasons < *before) {
                     least = Some((reasons, case));
                 }
@@ -324,9 +332,9 @@ impl Plan {
 
     /// The case without the barriers that are to be avoided, alone or beside what else it has; as it is where it needs their order, so that it is left
     /// out.
-    fn without_barriers(&self, case: Case) -> Case {
+    fn without_barriers(&self, index: u64, case: Case) -> Case {
         let is_barrier = |op: &SubgroupOp| op.info().gives == Gives::Nothing;
-        let avoided = self.avoided_in(&case);
+        let avoided = self.avoided_in(index, &case);
         let ops: BTreeSet<SubgroupOp> =
             avoided.into_iter().flat_map(Combination::operations).filter(is_barrier).collect();
         if ops.is_empty() {
@@ -337,18 +345,24 @@ impl Plan {
         if validate(&without).is_ok() { without } else { case }
     }
 
-    /// What is to be avoided that is in a case.
-    fn avoided_in(&self, case: &Case) -> Vec<&Combination> {
-        if self.choice.without.is_empty() {
-            return Vec::new();
-        }
-        let contents = Contents::of(case);
-        self.choice.without.iter().filter(|combination| combination.is_in(&contents)).collect()
+    /// What the program of this number is to be without.
+    fn left_out(&self, index: u64) -> impl Iterator<Item = &Combination> {
+        let Choice { without, seldom, .. } = &self.choice;
+        without.iter().chain(seldom.iter().filter(move |_| !index.is_multiple_of(LET_THROUGH)))
+    }
+
+    /// What of that is in a case.
+    fn avoided_in(&self, index: u64, case: &Case) -> Vec<&Combination> {
+        let mut contents = None;
+        let mut is_in = |combination: &&Combination| {
+            combination.is_in(contents.get_or_insert_with(|| Contents::of(case)))
+        };
+        self.left_out(index).filter(|combination| is_in(combination)).collect()
     }
 
     /// Why a case is to be avoided, if it is. Cases are made much faster than drivers run them, so that a new one is drawn instead.
-    fn reasons_to_avoid(&self, case: &Case) -> Option<Reasons> {
-        let avoided = self.avoided_in(case);
+    fn reasons_to_avoid(&self, index: u64, case: &Case) -> Option<Reasons> {
+        let avoided = self.avoided_in(index, case);
         let deadly = avoided.iter().filter(|combination| self.choice.deadly.contains(combination)).count();
         (!avoided.is_empty()).then_some(Reasons { deadly, all: avoided.len() })
     }
@@ -525,6 +539,23 @@ mod tests {
             (0..100).map(|index| plan.drawn(index)).collect::<Vec<_>>()
         };
         assert_eq!(drawn("subgroupBarrier + compute"), drawn("subgroupBarrier"));
+    }
+
+    /// What a known bug's programs have in them is left out, and not of all programs: most that have it pass.
+    #[test]
+    fn some_programs_may_have_what_known_bugs_are_made_of() {
+        let target = [Target::built_in("reference").expect("it is built in")];
+        let loops: Combination = "DivergentLoop".parse().expect("a construct");
+        let choice = Choice { seed: 9, ..Choice::default() };
+        let seldom = Choice { seldom: [loops.clone()].into(), ..choice.clone() };
+        let [all, seldom] = [choice, seldom].map(|choice| Plan::new(choice, &target).expect("a plan"));
+        let with_loop = |index| loops.is_in(&Contents::of(&seldom.program(index)));
+        let with_loop: Vec<u64> = (0..160).filter(|&index| with_loop(index)).collect();
+        assert!(with_loop.len() > 3 && with_loop.iter().all(|index| index.is_multiple_of(LET_THROUGH)), "{with_loop:?}");
+        for index in (0..160).step_by(LET_THROUGH as usize) {
+            assert_eq!(seldom.drawn(index), (all.program(index), 0), "{index}");
+        }
+        assert!((1..LET_THROUGH).any(|index| seldom.avoided(index) > 0));
     }
 
     #[test]

@@ -145,12 +145,22 @@ impl BugId {
         work(self).is_some() && work(self) == work(other)
     }
 
-    /// The simpler bug that explains this one on a device that has both ([`Skeleton::simpler`]).
-    pub fn simpler(&self) -> Option<BugId> {
+    /// True if the other one explains it on a device that has both: it is the same, or a simpler one.
+    pub fn is_explained_by(&self, other: &BugId) -> bool {
+        std::iter::successors(Some(self.clone()), BugId::simpler).any(|simpler| simpler == *other)
+    }
+
+    /// The simpler bug that explains this one on a device that has both ([`Skeleton::simpler`]). Where values get lost after the loops of the front end's
+    /// module, they do in `spirv-opt`'s, too, which moves some into loops and out of them.
+    fn simpler(&self) -> Option<BugId> {
         Some(match self {
-            BugId::WrongResult { optimised, shape } => {
-                BugId::WrongResult { optimised: *optimised, shape: shape.simpler()? }
-            }
+            BugId::WrongResult { optimised, shape } => match shape.simpler() {
+                Some(shape) => BugId::WrongResult { optimised: *optimised, shape },
+                None if *optimised && matches!(shape, Skeleton::AfterLoop { .. }) => {
+                    BugId::WrongResult { optimised: false, shape: shape.clone() }
+                }
+                None => return None,
+            },
             BugId::Dies { kind, doing, shape } => BugId::Dies { kind: *kind, doing: *doing, shape: shape.simpler()? },
             BugId::Error { kind, error, shape } => {
                 BugId::Error { kind: *kind, error: error.clone(), shape: shape.simpler()? }
@@ -181,6 +191,7 @@ mod tests {
     use super::*;
     use crate::failure::End;
     use crate::place::Frame;
+    use crate::skeleton::Extra;
     use tangle_oracle::map::MapRule;
     use tangle_program::subgroup::{Fold, SubgroupOp};
     use tangle_program::tree::{Expr, Stmt};
@@ -213,6 +224,29 @@ mod tests {
         }
         let old: BugId = serde_json::from_str(r#"{"name":"wrong result: after-loop"}"#).expect("a bug");
         assert_eq!(old, BugId::Text("wrong result: after-loop".into()));
+    }
+
+    #[test]
+    fn a_simpler_bug_explains_what_has_more_in_it() {
+        let lost = |optimised, with: &[Extra]| {
+            let shape = Skeleton::AfterLoop { of_operation: false, with: with.iter().copied().collect() };
+            BugId::WrongResult { optimised, shape }
+        };
+        let [plain, optimised] = [false, true].map(|optimised| lost(optimised, &[]));
+        let [switch, optimised_switch] = [false, true].map(|optimised| lost(optimised, &[Extra::Switch]));
+        let other = BugId::WrongResult { optimised: true, shape: skeleton(&minimal()) };
+        for (bug, explanation, explains) in [
+            (&switch, &plain, true),
+            (&plain, &switch, false),
+            (&optimised, &plain, true),
+            (&plain, &optimised, false),
+            (&optimised_switch, &optimised, true),
+            (&optimised_switch, &plain, true),
+            (&other, &other, true),
+            (&other, &plain, false),
+        ] {
+            assert_eq!(bug.is_explained_by(explanation), explains, "{bug} by {explanation}");
+        }
     }
 
     #[test]

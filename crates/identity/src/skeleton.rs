@@ -354,6 +354,11 @@ pub fn operators(case: &Case) -> BTreeSet<&'static str> {
     {
         found = BTreeSet::from(["<"]);
     }
+    // Beside another operator a comparison is a condition, which may be any.
+    let is_comparison = |operator: &str| is_order(operator) || matches!(operator, "==" | "!=");
+    if !found.iter().all(|operator| is_comparison(operator)) {
+        found.retain(|operator| !is_comparison(operator));
+    }
     found
 }
 
@@ -544,6 +549,8 @@ impl<'a> Writer<'a> {
         let inside = std::mem::replace(&mut scope.assigned, outside);
         scope.after_loop.extend(inside);
         scope.after_loop.insert(l.counter);
+        // What was assigned before the loop, and in it, comes from it.
+        scope.assigned.retain(|var| !scope.after_loop.contains(var));
         let kind = match l.kind {
             LoopKind::For { .. } | LoopKind::While => Repeat::While,
             LoopKind::DoWhile => Repeat::DoWhile,
@@ -675,6 +682,15 @@ mod tests {
                 vec![repeat(LoopKind::While, vec![repeat(LoopKind::Forever, vec![Stmt::Continue])]), log(Expr::Var(2))],
                 "after-loop with continue",
             ),
+            // It had another value before.
+            (
+                vec![set(0, Expr::Uint(1)), repeat(LoopKind::While, vec![set(0, Expr::Uint(7))]), log(Expr::Var(0))],
+                "after-loop",
+            ),
+            (
+                vec![repeat(LoopKind::While, vec![set(0, Expr::Uint(7))]), set(0, Expr::Uint(1)), log(Expr::Var(0))],
+                "while {}; log",
+            ),
             // One that is not: an operation in the loop, or after it.
             (vec![repeat(LoopKind::While, vec![log(add())])], "while {op}"),
             (vec![repeat(LoopKind::Forever, vec![when(vec![Stmt::Break])]), log(add())], "loop {if {break}}; op"),
@@ -721,6 +737,8 @@ mod tests {
             (vec![log(Expr::Var(0))], vec![]),
             (vec![log(Expr::binary(BinaryOp::Ge, Expr::Var(0), Expr::Var(1)))], vec!["<"]),
             (vec![log(Expr::Intrinsic(Intrinsic::All, vec![orders]))], vec!["<"]),
+            (vec![log(Expr::binary(BinaryOp::Eq, Expr::Var(0), Expr::Var(1)))], vec!["=="]),
+            (vec![log(Expr::binary(BinaryOp::Eq, negated.clone(), Expr::Var(1)))], vec!["-", "<<"]),
             (vec![log(negated.clone()), log(add())], vec![]),
             (vec![when(vec![log(negated)])], vec![]),
         ] {

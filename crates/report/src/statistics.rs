@@ -282,7 +282,7 @@ impl BugEntry {
         self.recognised.extend(other.recognised);
         if is_better {
             // A simpler one that explains it keeps its name.
-            if other.bug.simpler().as_ref() != Some(&self.bug) {
+            if !other.bug.is_explained_by(&self.bug) {
                 self.bug = other.bug;
             }
             self.statements = other.statements;
@@ -502,9 +502,8 @@ impl Statistics {
     /// Counts a minimised finding. A bug that a simpler one on the same device explains goes into that, one that passes with the same
     /// change, and one that is the same known bug.
     pub fn enter_bug(&mut self, bug: BugEntry) {
-        let has_shape = |a: &BugEntry, b: &BugEntry| a.bug == b.bug || a.bug.simpler().as_ref() == Some(&b.bug);
         let is_explained_by = |a: &BugEntry, b: &BugEntry| {
-            a.is_known_as(b) || a.is_like(b) && has_shape(a, b) || a.passes_like(b) || a.dies_of_what_all_have(b)
+            a.is_known_as(b) || a.is_like(b) && a.bug.is_explained_by(&b.bug) || a.passes_like(b) || a.dies_of_what_all_have(b)
         };
         let (finding, mut bug, mut place) = (bug.clone(), bug, None);
         // Rows that explain one finding are one, as are those that what tells it makes so.

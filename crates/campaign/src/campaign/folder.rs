@@ -142,6 +142,7 @@ impl State {
             ("inputs", here.inputs.to_string(), asked.inputs.to_string()),
             ("long loops", format!("1 of {}", here.long_loops), format!("1 of {}", asked.long_loops)),
             ("without", or_none(&here.without), or_none(&asked.without)),
+            ("seldom", or_none(&here.seldom), or_none(&asked.seldom)),
             ("changes", or_none(&here.changes), or_none(&asked.changes)),
             ("shard", here.shard.to_string(), asked.shard.to_string()),
         ];
@@ -503,6 +504,7 @@ mod tests {
             long_loops: NonZero::new(8).expect("not 0"),
             without: ["subgroupElect".parse().expect("an operation")].into(),
             deadly: BTreeSet::new(),
+            seldom: BTreeSet::new(),
             changes: ["subgroupBarrier in a loop".parse().expect("a change")].into(),
             shard: "2/8".parse().expect("a shard"),
         };

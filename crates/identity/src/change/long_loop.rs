@@ -21,12 +21,17 @@ pub fn shorten(function: &mut Function) {
 
 fn in_block(block: &mut Block) {
     for stmt in block {
-        if let Stmt::Loop(l) = stmt
-            && let Expr::Uint(bound) = &mut l.bound
-            && *bound >= LONG
-        {
-            *bound = FEW;
+        if let Stmt::Loop(l) = stmt {
+            in_bound(&mut l.bound);
         }
         stmt.nested_blocks_mut().into_iter().for_each(in_block);
+    }
+}
+
+/// A bound may be a sum: `65530u + input_words[invocation]`.
+fn in_bound(bound: &mut Expr) {
+    match bound {
+        Expr::Uint(literal) if *literal >= LONG => *literal = FEW,
+        bound => bound.operands_mut().into_iter().for_each(in_bound),
     }
 }

@@ -59,7 +59,7 @@ enum Kind {
     Construct(Construct, Within),
     /// Computed where a helper would load it.
     HelperLoad,
-    /// An infinity in its place, where a group uses it like this.
+    /// An infinity in its place, where a group uses it like this, and 0 in the place of a -0 that is compared.
     Nan(Uses),
     /// With a few iterations.
     LongLoop,
@@ -275,7 +275,7 @@ impl fmt::Display for Change {
             Kind::Construct(construct, place) => write!(f, "{construct} {place}"),
             Kind::HelperLoad => f.write_str("loads by helper invocations"),
             Kind::Nan(Uses::Extremum) => f.write_str("NaN in minima and maxima of groups"),
-            Kind::Nan(Uses::Comparison) => f.write_str("NaN in subgroupAllEqual"),
+            Kind::Nan(Uses::Comparison) => f.write_str("NaN and -0 in subgroupAllEqual"),
             Kind::LongLoop => f.write_str("loops of tens of thousands of iterations"),
             Kind::Value => f.write_str("values used behind their loops, uncopied"),
             Kind::Exit => f.write_str("exits before the end of an iteration"),
@@ -289,6 +289,11 @@ impl FromStr for Change {
     type Err = UnknownChange;
 
     fn from_str(text: &str) -> Result<Change, UnknownChange> {
+        let text = match text {
+            // As older campaigns have it.
+            "NaN in subgroupAllEqual" => "NaN and -0 in subgroupAllEqual",
+            text => text,
+        };
         Change::all().find(|change| change.to_string() == text).ok_or_else(|| UnknownChange(text.to_owned()))
     }
 }
@@ -390,8 +395,9 @@ mod tests {
         let all_equal =
             Case::from_json(include_str!("../../../../corpus/regressions/all_equal_of_nan.json")).expect("a case");
         assert_eq!(change.apply(&all_equal), None, "it is no minimum");
-        let text = changed("NaN in subgroupAllEqual", &all_equal);
+        let text = changed("NaN and -0 in subgroupAllEqual", &all_equal);
         assert!(text.contains("subgroupAllEqual(") && text.contains("0x7F800000u"), "{text}");
+        assert!(text.contains(" & 0x7FFFFFFFu) == 0u)"), "the sign of a zero: {text}");
         let minimum = Case::from_json(minimum).expect("a case");
         assert_eq!("NaN in subgroupAllEqual".parse::<Change>().expect("a change").apply(&minimum), None);
     }
@@ -403,6 +409,11 @@ mod tests {
         assert!(tangle_emit::source(&long).contains("0x10000u"));
         let text = changed("loops of tens of thousands of iterations", &long);
         assert!(text.contains("< 4u"), "{text}");
+        let mut sum = long.clone();
+        let Some(Stmt::Loop(l)) = sum.program.functions[0].body.first_mut() else { panic!("a loop") };
+        l.bound = Expr::binary(BinaryOp::Add, Expr::Uint(65_530), Expr::Builtin(Builtin::Lane));
+        let text = changed("loops of tens of thousands of iterations", &sum);
+        assert!(text.contains("< 4u + lane"), "{text}");
         let scan = Case::from_json(include_str!("../../../../corpus/patterns/scan_by_loop.json")).expect("a case");
         let change = "loops of tens of thousands of iterations".parse::<Change>().expect("a change");
         assert_eq!(change.apply(&scan), None, "its loop is short");
@@ -426,7 +437,7 @@ mod tests {
     #[test]
     fn of_one_program_nothing_may_tell() {
         const LOAD: &str = "loads by helper invocations";
-        const NAN: &str = "NaN in subgroupAllEqual";
+        const NAN: &str = "NaN and -0 in subgroupAllEqual";
         for (one, other, may_be) in [
             (&[][..], &[][..], true),
             (&[VALUE], &[], true),

@@ -1,4 +1,5 @@
 //! A NaN in the minimum or maximum of a group, or in what a group compares, taken out: an infinity stands in its place, for a minimum or maximum that which decides nothing.
+//! Of what a group compares the sign of a zero is taken out, too: whoever compares bits gets both wrong.
 //!
 //! ```text
 //!   subgroupMax(bitsToFloat(x))
@@ -6,7 +7,8 @@
 //! ```
 //!
 //! Every result that is known stays: "if for any two Values one of them is a NaN, the other is chosen" (SPIR-V, OpGroupNonUniformFMin and FMax; docs/rules.md, F8). A program that
-//! passes with it fails because of what its driver makes of a NaN there. Of `subgroupAllEqual` the results change, since a NaN is equal to nothing (rule P13).
+//! passes with it fails because of what its driver makes of a NaN there. Of `subgroupAllEqual` the results change, since a NaN is equal to nothing (rule P13);
+//! those of zeros stay, since -0 is equal to 0.
 
 use tangle_program::float;
 use tangle_program::ops::{BinaryOp, Intrinsic};
@@ -69,6 +71,9 @@ fn in_operand(function: &Function, uses: Uses, fold: Option<Fold>, operand: &mut
                 && !bits.any(&mut |part| matches!(part, Expr::Subgroup(_)))
             {
                 *bits = without_nan(fold, bits, ty, made.scalar);
+                if uses == Uses::Comparison {
+                    *bits = without_signed_zero(bits, ty, made.scalar);
+                }
             }
         }
         (other, _) => other.operands_mut().into_iter().for_each(|operand| in_operand(function, uses, fold, operand)),
@@ -77,10 +82,24 @@ fn in_operand(function: &Function, uses: Uses, fold: Option<Fold>, operand: &mut
 
 /// The bits of numbers as they are, and of an infinity for those of a NaN.
 fn without_nan(fold: Option<Fold>, bits: &Expr, ty: Type, scalar: Scalar) -> Expr {
-    let all = |value: u64| Expr::composite(ty, &mut |part| Expr::bits(part, value));
     let infinity = float::infinity(scalar);
     let neutral = if fold == Some(Fold::Max) { infinity | float::sign(scalar) } else { infinity };
-    let unsigned = Expr::binary(BinaryOp::BitAnd, bits.clone(), all(float::sign(scalar) - 1));
-    let is_nan = Expr::binary(BinaryOp::Gt, unsigned, all(infinity));
-    Expr::Intrinsic(Intrinsic::Mix, vec![bits.clone(), all(neutral), is_nan])
+    let is_nan = Expr::binary(BinaryOp::Gt, unsigned(bits, ty, scalar), all(ty, infinity));
+    Expr::Intrinsic(Intrinsic::Mix, vec![bits.clone(), all(ty, neutral), is_nan])
+}
+
+/// The bits of numbers as they are, and of 0 for those of -0.
+fn without_signed_zero(bits: &Expr, ty: Type, scalar: Scalar) -> Expr {
+    let is_zero = Expr::binary(BinaryOp::Eq, unsigned(bits, ty, scalar), all(ty, 0));
+    Expr::Intrinsic(Intrinsic::Mix, vec![bits.clone(), all(ty, 0), is_zero])
+}
+
+/// The bits of numbers without their signs.
+fn unsigned(bits: &Expr, ty: Type, scalar: Scalar) -> Expr {
+    Expr::binary(BinaryOp::BitAnd, bits.clone(), all(ty, float::sign(scalar) - 1))
+}
+
+/// The same bits in each component.
+fn all(ty: Type, value: u64) -> Expr {
+    Expr::composite(ty, &mut |part| Expr::bits(part, value))
 }
