@@ -285,7 +285,10 @@ mod tests {
             ("spirv-opt:ccp", Ok("spirv-opt:ccp")),
             ("Shr under BitOr + fragment", Ok("Shr under BitOr + fragment")),
             ("vote under quad+ quad ", Ok("quad + vote under quad")),
-            ("outline:  if {divergent loop;vote}; Shl of i64+if in for", Ok("if in for + outline: if {divergent loop; vote}; Shl of i64")),
+            (
+                "outline:  if {divergent loop;vote}; Shl of i64+if in for",
+                Ok("if in for + outline: if {divergent loop; vote}; Shl of i64"),
+            ),
             ("outline: if {", Err("outline: if {")),
             ("Shr under nothing", Err("Shr under nothing")),
             ("subgroupAdd of bool", Err("subgroupAdd of bool")),

@@ -209,9 +209,8 @@ impl Search<'_> {
 /// The nodes in every order.
 fn orders<'s>(nodes: &[&'s Sought]) -> Vec<Vec<&'s Sought>> {
     nodes.iter().fold(vec![Vec::new()], |orders, next| {
-        let with_next = |order: Vec<&'s Sought>| {
-            (0..=order.len()).map(move |at| [&order[..at], &[*next], &order[at..]].concat())
-        };
+        let with_next =
+            |order: Vec<&'s Sought>| (0..=order.len()).map(move |at| [&order[..at], &[*next], &order[at..]].concat());
         orders.into_iter().flat_map(with_next).collect()
     })
 }

@@ -354,9 +354,8 @@ impl Plan {
     /// What of that is in a case.
     fn avoided_in(&self, index: u64, case: &Case) -> Vec<&Combination> {
         let mut contents = None;
-        let mut is_in = |combination: &&Combination| {
-            combination.is_in(contents.get_or_insert_with(|| Contents::of(case)))
-        };
+        let mut is_in =
+            |combination: &&Combination| combination.is_in(contents.get_or_insert_with(|| Contents::of(case)));
         self.left_out(index).filter(|combination| is_in(combination)).collect()
     }
 
@@ -551,7 +550,10 @@ mod tests {
         let [all, seldom] = [choice, seldom].map(|choice| Plan::new(choice, &target).expect("a plan"));
         let with_loop = |index| loops.is_in(&Contents::of(&seldom.program(index)));
         let with_loop: Vec<u64> = (0..160).filter(|&index| with_loop(index)).collect();
-        assert!(with_loop.len() > 3 && with_loop.iter().all(|index| index.is_multiple_of(LET_THROUGH)), "{with_loop:?}");
+        assert!(
+            with_loop.len() > 3 && with_loop.iter().all(|index| index.is_multiple_of(LET_THROUGH)),
+            "{with_loop:?}"
+        );
         for index in (0..160).step_by(LET_THROUGH as usize) {
             assert_eq!(seldom.drawn(index), (all.program(index), 0), "{index}");
         }

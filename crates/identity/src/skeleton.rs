@@ -191,7 +191,7 @@ pub enum Operand {
 pub fn skeleton(case: &Case) -> Skeleton {
     let program = &case.program;
     let Some(main) = program.main() else { return Skeleton::Shape { parts: Vec::new(), with: BTreeSet::new() } };
-    let mut writer = Writer { program, detail: Detail::of(program), is_after_loop: false };
+    let mut writer = Writer { program, detail: Detail::of(program), is_after_loop: false, passes_loops: false };
     let parts = writer.block(main, &main.body, &mut Scope::default());
     if writer.is_after_loop { after_loop(program) } else { Skeleton::Shape { parts, with: to_blame(program) } }
 }
@@ -451,6 +451,8 @@ struct Writer<'a> {
     detail: Detail,
     /// True once a value was used after the loop that computes it.
     is_after_loop: bool,
+    /// True while it looks for what an iteration uses of the one before: the loops in it were looked at.
+    passes_loops: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -488,6 +490,7 @@ impl<'a> Writer<'a> {
                     })
                     .collect(),
             },
+            Stmt::Loop(_) if self.passes_loops => return None,
             Stmt::Loop(l) => {
                 let part = self.loop_(function, l, scope);
                 note_loads(stmt, &mut scope.loaded);
@@ -504,7 +507,7 @@ impl<'a> Writer<'a> {
                 let ins = self.exprs(function, ins, scope);
                 let outs = args.iter().filter_map(|arg| if let Arg::Out(var) = arg { Some(*var) } else { None });
                 scope.assigned.extend(outs.chain(*dest));
-                Part::Call { args: ins, body: self.callee(*callee) }
+                Part::Call { args: ins, body: self.callee(*callee, scope) }
             }
             Stmt::SubgroupBarrier(op) => Part::SubgroupBarrier((self.detail == Detail::Name).then_some(*op)),
             Stmt::ControlBarrier(sync) => Part::Sync(*sync),
@@ -525,15 +528,23 @@ impl<'a> Writer<'a> {
         })
     }
 
-    fn callee(&mut self, function: FunctionId) -> Vec<Part> {
+    /// The body of a function. What is loaded in its loops may be used behind the call.
+    fn callee(&mut self, function: FunctionId, caller: &mut Scope) -> Vec<Part> {
         let program = self.program;
         let Some(function) = program.functions.get(function as usize) else { return Vec::new() };
-        self.block(function, &function.body, &mut Scope::default())
+        let mut scope = Scope { loaded: std::mem::take(&mut caller.loaded), ..Scope::default() };
+        let parts = self.block(function, &function.body, &mut scope);
+        caller.loaded = scope.loaded;
+        parts
     }
 
     fn loop_(&mut self, function: &'a Function, l: &'a Loop, scope: &mut Scope) -> Part {
         let outside = std::mem::take(&mut scope.assigned);
         let body = self.block(function, &l.body, scope);
+        // What comes from a loop in it may be used in the next iteration.
+        self.passes_loops = true;
+        self.block(function, &l.body, scope);
+        self.passes_loops = false;
         let update = match &l.kind {
             LoopKind::For { update, .. } => self.block(function, update, scope),
             LoopKind::While | LoopKind::DoWhile | LoopKind::Forever | LoopKind::Endless => Vec::new(),
@@ -690,6 +701,21 @@ mod tests {
             (
                 vec![repeat(LoopKind::While, vec![set(0, Expr::Uint(7))]), set(0, Expr::Uint(1)), log(Expr::Var(0))],
                 "while {}; log",
+            ),
+            // It is used in the next iteration of a loop around.
+            (
+                vec![repeat(
+                    LoopKind::While,
+                    vec![log(Expr::Var(0)), repeat(LoopKind::While, vec![set(0, Expr::Uint(7))])],
+                )],
+                "after-loop",
+            ),
+            (
+                vec![repeat(
+                    LoopKind::While,
+                    vec![log(Expr::Var(1)), repeat(LoopKind::While, vec![set(0, Expr::Uint(7))])],
+                )],
+                "while {log; while {}}",
             ),
             // One that is not: an operation in the loop, or after it.
             (vec![repeat(LoopKind::While, vec![log(add())])], "while {op}"),

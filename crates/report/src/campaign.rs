@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tangle_identity::stage::Stage;
 use tangle_identity::{Signature, Status};
 use tangle_oracle::coverage::Coverage;
 
@@ -46,6 +47,8 @@ pub struct SavedProgram {
     pub program: String,
     /// Its `report.txt`, as it was written.
     pub report: String,
+    /// Which devices show it although their drivers are not to blame, and the stage that is instead ([`tangle_identity::stage`]).
+    pub others_to_blame: BTreeMap<String, Stage>,
 }
 
 /// The findings with one signature.
@@ -58,6 +61,11 @@ pub struct Group<'a> {
 }
 
 impl Campaign {
+    /// The stage that is to blame for a bug, if it is known and is not the driver of the device that shows it.
+    pub fn other_to_blame(&self, bug: &BugEntry) -> Option<Stage> {
+        self.programs.get(&bug.representative)?.others_to_blame.get(&bug.device).copied()
+    }
+
     /// The bugs: unknown ones first, then by how many cases show them.
     pub fn bugs(&self) -> Vec<&BugEntry> {
         let mut bugs: Vec<&BugEntry> = self.statistics.bugs.iter().collect();

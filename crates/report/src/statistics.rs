@@ -503,7 +503,10 @@ impl Statistics {
     /// change, and one that is the same known bug.
     pub fn enter_bug(&mut self, bug: BugEntry) {
         let is_explained_by = |a: &BugEntry, b: &BugEntry| {
-            a.is_known_as(b) || a.is_like(b) && a.bug.is_explained_by(&b.bug) || a.passes_like(b) || a.dies_of_what_all_have(b)
+            a.is_known_as(b)
+                || a.is_like(b) && a.bug.is_explained_by(&b.bug)
+                || a.passes_like(b)
+                || a.dies_of_what_all_have(b)
         };
         let (finding, mut bug, mut place) = (bug.clone(), bug, None);
         // Rows that explain one finding are one, as are those that what tells it makes so.

@@ -8,11 +8,12 @@ use std::path::Path;
 use common::{PROMISE, observe, vectors};
 use serde_json::Value;
 use tangle_emit::glsl::glsl;
+use tangle_identity::stage::Stage;
 use tangle_identity::{BugId, Detail, Kind, Signature, Status};
 use tangle_oracle::coverage::Coverage;
 use tangle_oracle::faults::Fault;
 use tangle_oracle::judge::judge;
-use tangle_report::campaign::Campaign;
+use tangle_report::campaign::{Campaign, SavedProgram};
 use tangle_report::matrix::{Matrix, MatrixCell, MatrixDevice, MatrixRow, Meaning};
 use tangle_report::replay::Replay;
 use tangle_report::reporter::{FORMATS, Json, Markdown, Reporter, Text, for_file};
@@ -185,6 +186,9 @@ fn the_end_of_a_campaign_fits_on_a_screen() {
             });
         }
     }
+    let representative = campaign.statistics.bugs[0].representative.clone();
+    let others_to_blame = [("lavapipe-0".to_owned(), Stage::Optimiser)].into();
+    campaign.programs.insert(representative, SavedProgram { others_to_blame, ..SavedProgram::default() });
     let text = Text::PLAIN.campaign(&campaign).expect("it can be shown").expect("it has a form");
     let rows: usize = text.lines().map(|line| line.chars().count().div_ceil(80)).sum();
     assert!((24..=40).contains(&rows), "{rows} rows:\n{text}");
@@ -196,4 +200,5 @@ fn the_end_of_a_campaign_fits_on_a_screen() {
         text.contains("  tangle explain tangle-out/findings/lavapipe-") && text.contains("goes on at case 7"),
         "{text}"
     );
+    assert!(text.contains("bug on lavapipe-0 (optimiser (spirv-opt) to blame): wrong result: 0"), "{text}");
 }

@@ -1,6 +1,7 @@
 //! Parts of a campaign that ran with the same versions: another tangle or driver begins a new one.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
@@ -48,8 +49,9 @@ fn own_version() -> &'static str {
     VERSION.get_or_init(|| {
         let version = env!("CARGO_PKG_VERSION");
         // What runs, also after another build took its place on disk.
-        match std::fs::read("/proc/self/exe") {
-            Ok(program) => format!("{version}, build {}", &blake3::hash(&program).to_hex()[..12]),
+        let mut hash = blake3::Hasher::new();
+        match File::open("/proc/self/exe").and_then(|program| hash.update_reader(program).map(drop)) {
+            Ok(()) => format!("{version}, build {}", &hash.finalize().to_hex()[..12]),
             Err(_) => version.to_owned(),
         }
     })

@@ -119,6 +119,9 @@ fn bug_row(html: &mut Html, campaign: &Campaign, bug: &BugEntry) {
     if let Some(rate) = bug.flake {
         html.raw(" ").element("span", &[("class", &"chip")], format_args!("flake: fails {rate}"));
     }
+    if let Some(stage) = campaign.other_to_blame(bug) {
+        html.raw(" ").element("span", &[("class", &"chip")], format_args!("stage to blame: {stage}"));
+    }
     if let Some(saved) = campaign.programs.get(&bug.representative) {
         details(html, "smallest program", &saved.program);
         details(html, "its first wrong step", &saved.report);
@@ -423,6 +426,7 @@ fn constructs(html: &mut Html, campaign: &Campaign) {
 
 #[cfg(test)]
 mod tests {
+    use tangle_identity::stage::Stage;
     use tangle_identity::{BugId, Detail, Kind, Signature};
     use tangle_program::subgroup::Severity;
 
@@ -459,13 +463,19 @@ mod tests {
             severity: Severity::Hard,
             flake: Some(Rate { failed: 3, runs: 10 }),
         });
-        let program = SavedProgram { statements: 2, program: "<s>".into(), report: "<s>".repeat(LONGEST) };
+        let program = SavedProgram {
+            statements: 2,
+            program: "<s>".into(),
+            report: "<s>".repeat(LONGEST),
+            others_to_blame: [("a<i>".to_owned(), Stage::FrontEnd)].into(),
+        };
         shown.programs.insert("<u>".into(), program);
         let page = campaign(&shown);
         for raw in ["<b></", "a<i>", "<u>", "<s>", "x\"y"] {
             assert!(!page.contains(raw), "{raw}");
         }
         assert!(page.contains("a&lt;i&gt;") && page.contains("flake: fails in 3 of 10 runs"));
+        assert!(page.contains("stage to blame: front end (glslang)"));
     }
 
     /// The page of a day's campaign stays below 500 kB.
@@ -484,7 +494,12 @@ mod tests {
                 entry.folders = (0..3).map(|k| format!("findings/device-{device}/value-{n:08}-{k}")).collect();
                 let report = "a line of the report\n".repeat(200);
                 for folder in &entry.folders {
-                    let saved = SavedProgram { statements: 9, program: report.clone(), report: report.clone() };
+                    let saved = SavedProgram {
+                        statements: 9,
+                        program: report.clone(),
+                        report: report.clone(),
+                        ..SavedProgram::default()
+                    };
                     shown.programs.insert(folder.clone(), saved);
                 }
             }

@@ -347,8 +347,9 @@ fn bugs(campaign: &Campaign) -> Vec<String> {
     let row = |bug: &BugEntry| {
         let known = bug.known.as_ref().map_or(String::new(), |known| format!(" (known: {known})"));
         let flake = bug.flake.map_or(String::new(), |rate| format!(", fails {rate}"));
+        let stage = campaign.other_to_blame(bug).map_or(String::new(), |stage| format!(" ({stage} to blame)"));
         let text = line(&format!(
-            "bug on {}: {}{known}: {} findings, smallest {} statements{flake}",
+            "bug on {}{stage}: {}{known}: {} findings, smallest {} statements{flake}",
             bug.device,
             bug.title(),
             thousands(campaign.statistics.cases_of(bug)),
