@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tangle_campaign::against::Against;
-use tangle_campaign::campaign::{Campaign, CampaignOptions, Folder, Loss};
+use tangle_campaign::campaign::{Campaign, CampaignOptions, Folder, Loss, programs_of_bugs};
 use tangle_campaign::plan::Choice;
 use tangle_campaign::shard::Shard;
 use tangle_campaign::target::{Jobs, Target};
@@ -22,7 +22,7 @@ use tangle_program::subgroup::Severity;
 use tangle_program::variant::Variant;
 use tangle_report::Reporter as _;
 use tangle_report::reporter::Text;
-use tangle_report::statistics::{SignatureEntry, Statistics};
+use tangle_report::statistics::{DeviceEntry, SignatureEntry, Statistics};
 
 use super::args::{DeviceArgs, Found, duration, inputs, jobs, severity};
 use super::deadline::{Deadline, Grace, NOT_OPEN};
@@ -259,6 +259,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     let report = tangle_report::campaign::Campaign {
         statistics: statistics.clone(),
         not_minimized: campaign.not_minimized(),
+        programs: programs_of_bugs(&args.out, &statistics),
         folder: args.out.clone(),
         ..Default::default()
     };
@@ -275,6 +276,14 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             Loss::Workers { .. } => say_stderr!("warning: device {device} {loss}"),
             Loss::Device { .. } => ended.push(format!("device {device} {loss}")),
         }
+    }
+    // Before its time is over somebody stopped it.
+    if args.time.is_some_and(|time| began.elapsed() >= time) {
+        let tested = |entry: &DeviceEntry| entry.cases + entry.unsupported + entry.left_out > 0;
+        let idle = statistics.devices.iter().filter(|(_, entry)| !tested(entry));
+        ended.extend(
+            idle.map(|(device, _)| format!("device {device} came to the end of no case: nothing is known of it")),
+        );
     }
     if let Some(panic) = statistics.panics.first() {
         ended.push(format!("{}, a bug of tangle, in case {}", panic.message, panic.first_case));

@@ -42,6 +42,9 @@ pub type Opener = Box<dyn Fn(&str) -> anyhow::Result<Target> + Send + Sync>;
 /// Processor time that a finding gets at first.
 const TIME_SLICE: Duration = Duration::from_secs(30);
 
+/// After so many turns, each twice as long as the one before, a first witness comes behind further ones.
+const LONG: u32 = 4;
+
 /// The urgency of further witnesses of what takes long to reproduce: nearly always they show the same bug.
 const LATE: u8 = 3;
 
@@ -125,10 +128,10 @@ struct Waiting {
 /// When a finding in the queue comes; the smallest is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Priority {
+    /// Not the first of its signature, or one that is explained or took [`LONG`]: a signature of any kind says more than another witness.
+    is_further: bool,
     /// How often others come first.
     round: u32,
-    /// Not the first of its signature: a signature of any kind says more than another witness.
-    is_further: bool,
     urgency: u8,
     nth: usize,
     number: u64,
@@ -190,7 +193,7 @@ impl Background {
         let Some(urgency) = urgency(&request.signature, nth) else { return };
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         self.queue()
-            .insert(Priority { round: 0, is_further: nth > 0, urgency, nth, number }, Waiting { request, turns: 0 });
+            .insert(Priority { is_further: nth > 0, round: 0, urgency, nth, number }, Waiting { request, turns: 0 });
     }
 
     /// How many have had no turn yet and may be a bug of their own.
@@ -198,7 +201,7 @@ impl Background {
         self.queue().keys().filter(|priority| priority.may_be_new()).count()
     }
 
-    /// How long the first turns of signatures that nothing explains yet may take with so many threads, by those that were.
+    /// How long a turn of each signature that nothing explains yet may take with so many threads, by those that were.
     pub fn needed(&self, threads: usize) -> Duration {
         let (turns, spent) = *lock(&self.turns);
         if turns == 0 {
@@ -209,7 +212,7 @@ impl Background {
         let queue = self.queue();
         let signatures: BTreeSet<_> = queue
             .iter()
-            .filter(|(priority, _)| priority.may_be_new())
+            .filter(|(priority, _)| priority.urgency < LATE)
             .map(|(_, waiting)| (waiting.request.device.clone(), waiting.request.signature.clone()))
             .filter(|signature| !explained.contains(signature))
             .collect();
@@ -305,13 +308,14 @@ impl Background {
         done: &mut impl FnMut(Progressed),
     ) {
         let request = &waiting.request;
-        let later = Priority { round: priority.round + 1, ..priority };
+        let round = priority.round + 1;
+        let later = Priority { round, is_further: priority.is_further || round >= LONG, ..priority };
         if priority.round == 0 {
             self.now(&request.folder, "recognising");
             if let Some(changes) = self.recognised(request, workers) {
                 self.explain(request);
                 done(Progressed::Recognised { request: Box::new(request.clone()), changes });
-                drop(self.queue().insert(later, waiting));
+                drop(self.queue().insert(Priority { is_further: true, ..later }, waiting));
                 return;
             }
         }

@@ -35,6 +35,8 @@ enum Entry {
     OneAtATime,
     /// 1 if another one has wanted to be there since that one came.
     Waiting,
+    /// How often in a row a process that came after a reset had to be ended before a launch of any process ended.
+    InVain,
 }
 
 impl Entry {
@@ -52,6 +54,10 @@ impl Entry {
 /// A reset after so few launches of all processes since the one before is taken for its consequence. Of the programs of a campaign, with several launches each, one in hundreds
 /// hangs by itself.
 const FEW_LAUNCHES: u64 = 128;
+
+/// After so many the GPU is taken for dead: one H200 ended no launch any more after a campaign of mesh shaders, in nine minutes and 32 processes. A program that hangs has two of
+/// them, one when it runs again alone.
+pub(crate) const MOST_IN_VAIN: u64 = 12;
 
 /// The lock of one GPU.
 pub(crate) struct GpuLock {
@@ -143,6 +149,11 @@ fn count_reset_in(file: &File, opened_after: u64) {
     if resets > 0 && opened_after == resets && Entry::Launches.read(file) < FEW_LAUNCHES {
         Entry::OneAtATime.write(file, 1);
     }
+    // Who was there at the last reset says nothing of what comes after it.
+    if opened_after == resets {
+        let before = if Entry::Launches.read(file) == 0 { Entry::InVain.read(file) } else { 0 };
+        Entry::InVain.write(file, before + 1);
+    }
     Entry::Launches.write(file, 0);
     // Two at once count one, which is as good.
     Entry::Resets.write(file, resets + 1);
@@ -156,6 +167,11 @@ fn read(path: &Path, entry: Entry) -> u64 {
 /// How often work on the GPU of this lock had to be ended.
 pub(crate) fn resets(path: &Path) -> u64 {
     read(path, Entry::Resets)
+}
+
+/// True if the GPU of this lock executes nothing any more: [`MOST_IN_VAIN`] processes in a row had to be ended, and no launch has ended since.
+pub(crate) fn is_dead(path: &Path) -> bool {
+    read(path, Entry::InVain) >= MOST_IN_VAIN && read(path, Entry::Launches) == 0
 }
 
 /// A process on the GPU, as long as this value lives. After a reset none is added before all that were there are gone.
@@ -362,6 +378,30 @@ mod tests {
         third.count_reset();
         assert!(!launches(&third) && launches(&lock()));
         assert_eq!(resets(&path), 2);
+    }
+
+    #[test]
+    fn a_gpu_that_ends_no_launch_is_dead() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gpu.lock");
+        let launch = || GpuLock::at(Some(&path)).hold(true, || unreachable!("nobody has it")).unwrap().count_launch();
+        let hang = || count_reset(&path, resets(&path));
+        let hangs = |count| (0..count).for_each(|_| hang());
+        assert!(!is_dead(&path), "nothing is known of it");
+        // Many processes that were there at one reset are ended by one hang.
+        hangs(1);
+        (0..MOST_IN_VAIN).for_each(|_| count_reset(&path, 0));
+        hangs(MOST_IN_VAIN - 2);
+        assert!(!is_dead(&path));
+        hang();
+        assert!(is_dead(&path));
+        // The machine was started anew, or the GPU reset.
+        launch();
+        assert!(!is_dead(&path));
+        hangs(MOST_IN_VAIN - 1);
+        assert!(!is_dead(&path));
+        hang();
+        assert!(is_dead(&path));
     }
 
     #[test]

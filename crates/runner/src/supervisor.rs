@@ -479,12 +479,24 @@ impl Supervisor {
         }
     }
 
-    /// Nothing can run on the GPU any more.
+    /// Nothing can run on the GPU any more, since a process that was killed keeps it.
     fn give_up_gpu(&mut self, process: u32) {
         self.drop_worker();
         self.given_up = Some(format!(
             "the GPU is stuck: process {process} was killed, but is still inside its driver and holds the GPU's lock; nothing else can run there until the driver lets it go"
         ));
+    }
+
+    /// Gives up if the GPU executes nothing any more. True if it does not: what hung there says nothing of the program.
+    fn gives_up_dead_gpu(&mut self) -> bool {
+        let is_dead = self.lock.as_deref().is_some_and(gpu_lock::is_dead);
+        if is_dead {
+            self.given_up = Some(format!(
+                "the GPU executes nothing any more: {} processes in a row had to be ended in what they launched, and no launch of any other ended; it needs a reset, or the machine a restart",
+                gpu_lock::MOST_IN_VAIN
+            ));
+        }
+        is_dead
     }
 
     /// Adds the next worker to the processes on the GPU, if it is known which one that is.
@@ -525,6 +537,9 @@ impl Supervisor {
             self.count_reset(self.presence.as_ref());
         }
         let stderr = self.drop_worker();
+        if self.gives_up_dead_gpu() {
+            return;
+        }
         match stage {
             Some(stage) => {
                 self.failures = 0;
@@ -552,6 +567,9 @@ impl Supervisor {
             if let Err(RecvTimeoutError::Disconnected) = self.start.cancelled.recv_timeout(pause) {
                 return Next::Stop;
             }
+        }
+        if self.gives_up_dead_gpu() {
+            return Next::GoOn;
         }
         if let Err(Busy) = self.enter_gpu(AWAY) {
             self.give_way();

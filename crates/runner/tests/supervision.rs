@@ -211,6 +211,28 @@ fn after_two_hangs_in_a_row_workers_are_on_a_gpu_one_at_a_time() {
 }
 
 #[test]
+fn a_gpu_that_executes_nothing_any_more_is_given_up_and_nobody_blamed() {
+    let gpu = Gpu::new("dead");
+    let stalls: Vec<String> = (1..=20).map(|id| format!("stall@{id}")).collect();
+    let (hangs, beside) = (gpu.open(&stalls.join(",")), gpu.open("stall@1"));
+    let outcomes: Vec<Outcome> = (1..=20).map(|id| hangs.run(marked_job(id))).collect();
+    let is_lost = |outcome: &Outcome| matches!(outcome, Outcome::WorkerLost { .. });
+    let blamed = outcomes.iter().position(is_lost).expect("it is given up");
+    // Each runs again alone before it is blamed.
+    assert_eq!(blamed, 5, "{outcomes:?}");
+    assert!(outcomes[blamed..].iter().all(is_lost));
+    for outcome in [&outcomes[blamed], &beside.run(marked_job(1))] {
+        let Outcome::WorkerLost { reason } = outcome else { panic!("{outcome}") };
+        assert!(reason.starts_with("the GPU executes nothing any more: 12 processes in a row"), "{reason}");
+    }
+    // Whoever comes when it was reset finds it alive.
+    let later = gpu.open("stall@2");
+    assert_eq!(words(later.run(marked_job(1)), 0), [1]);
+    assert!(matches!(later.run(marked_job(2)), Outcome::TimedOut { .. } | Outcome::Crashed { .. }));
+    assert_eq!(words(later.run(marked_job(3)), 0), [3]);
+}
+
+#[test]
 fn an_endless_computation_times_out_by_its_processor_time() {
     let timeout = Duration::from_millis(1000);
     let (outcome, _) = fault_in_third("spin@3", &DeviceOptions { timeout: Some(timeout), ..options() });

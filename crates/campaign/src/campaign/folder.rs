@@ -457,13 +457,16 @@ pub fn read(folder: &Path) -> anyhow::Result<Option<report::Campaign>> {
         (!choice.shard.is_all()).then(|| ("shard", choice.shard.to_string())),
         Some(("tangle", version)),
     ];
-    let bugs = statistics.bugs.iter().map(|bug| bug.representative.clone());
     let found = statistics.findings.iter().flat_map(|entry| &entry.folders);
-    let places = bugs.chain(found.flat_map(|folder| [folder.clone(), report::minimized(folder)]));
-    let programs = places.filter_map(|place| Some((saved_program(&folder.join(&place))?, place)));
+    let found = found.flat_map(|folder| [folder.clone(), report::minimized(folder)]);
+    let mut programs = programs_of_bugs(folder, &statistics);
+    programs.extend(found.filter_map(|place| {
+        let program = saved_program(&folder.join(&place))?;
+        Some((place, program))
+    }));
     Ok(Some(report::Campaign {
         about: about.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect(),
-        programs: programs.map(|(program, place)| (place, program)).collect(),
+        programs,
         samples: read_samples(folder)?,
         coverage: read_coverage(folder)?.unwrap_or_default(),
         folder: folder.to_owned(),
@@ -472,6 +475,12 @@ pub fn read(folder: &Path) -> anyhow::Result<Option<report::Campaign>> {
         statistics,
         ..report::Campaign::default()
     }))
+}
+
+/// What is in the folders that represent the bugs of a campaign, by folder below that of the campaign.
+pub fn programs_of_bugs(folder: &Path, statistics: &Statistics) -> BTreeMap<String, report::SavedProgram> {
+    let places = statistics.bugs.iter().map(|bug| &bug.representative);
+    places.filter_map(|place| Some((place.clone(), saved_program(&folder.join(place))?))).collect()
 }
 
 fn saved_program(folder: &Path) -> Option<report::SavedProgram> {

@@ -56,7 +56,7 @@ use crate::plan::Plan;
 use crate::target::Target;
 use disk::Disk;
 use folder::{Earlier, State};
-pub use folder::{Folder, read, read_coverage};
+pub use folder::{Folder, programs_of_bugs, read, read_coverage};
 pub use merge::{Merged, merge};
 use recovered::recover;
 use running::MOMENT;

@@ -53,6 +53,7 @@ impl Backend for Null {
             let held = lock.hold(true, || progress(Stage::Lock { launch: 0 }));
             let held = held.unwrap_or_else(|Outdated| leave(ExitStatus::Outdated));
             progress(Stage::Wait { launch: 0 });
+            held.count_launch();
             held
         });
         let runs = device.mode == DriverMode::Execute;
