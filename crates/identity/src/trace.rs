@@ -146,7 +146,7 @@ impl<'a, 'b> Question<'a, 'b> {
             (What::Input(_), _) => None,
             (What::Variable(var), logged) => {
                 let ty = self.main().var_type(var)?;
-                let is_word = ty.width == 1 && ty.scalar.words() == 1;
+                let is_word = ty.is_single() && ty.width == 1 && ty.scalar.words() == 1;
                 let history = LoopHistory::of(self.account, self.function, candidate, var).filter(|_| is_word)?;
                 match logged {
                     Some(Expr::Var(logged)) if *logged == var => self.variable_itself(candidate, &history, var, ty),
@@ -564,6 +564,7 @@ fn begin_with(block: &mut Block, behind: SiteId, first: &[Stmt]) {
 #[cfg(test)]
 mod tests {
     use tangle_oracle::map::LaneMap;
+    use tangle_program::ops::UnaryOp;
 
     use super::*;
 
@@ -626,5 +627,34 @@ mod tests {
         assert!(text.starts_with("lane 0 left the loop with 0; after the loop its `a` is 1, which lane 1"), "{text}");
         assert_eq!(traced(&case, [1, 5]), None, "that explains no 5");
         assert_eq!(traced(&case, [0, 0]), None, "lane 0 has the wrong value here, and lane 1 the right one");
+    }
+
+    /// One value is not all of an array.
+    #[test]
+    fn an_element_of_an_array_is_not_traced() {
+        let mut case = case();
+        let main = case.program.functions.last_mut().expect("main");
+        let (a, index) = (1, || Expr::Uint(2));
+        let array = Type::array(Type::UINT, 3).expect("an array");
+        main.locals[a as usize].ty = array;
+        let element = || Expr::element(Expr::Var(a), index());
+        for stmt in &mut main.body {
+            match stmt {
+                Stmt::Loop(l) => {
+                    for stmt in &mut l.body {
+                        if let Stmt::Assign { value, .. } = stmt {
+                            *value = Expr::Vector(array, vec![value.clone(); 3]);
+                        }
+                    }
+                }
+                Stmt::Log { values, .. } => *values = vec![Expr::unary(UnaryOp::BitNot, element())],
+                _ => {}
+            }
+        }
+        let behind = Stmt::SetElement { var: a, index: index(), inner: Vec::new(), value: element() };
+        let log = main.body.len() - 1;
+        main.body.insert(log, behind);
+        assert_eq!(tangle_analysis::validate::validate(&case), Ok(()));
+        assert_eq!(traced(&case, [!1, !1]), None);
     }
 }
