@@ -575,7 +575,7 @@ fn deadlines_hold_while_a_driver_hangs() {
         start(command)
     };
     let minimize = hangs(&["minimize", case.to_str().expect("a path"), "--time", "1s"], "small");
-    let fuzz = hangs(&["fuzz", "--time", "1s"], "timed");
+    let fuzz = hangs(&["fuzz", "--time", "1s", "--jobs", "1"], "timed");
     let stopped = hangs(&["fuzz"], "stopped");
     while !folder.path().join("stopped/campaign.lock").exists() {
         std::thread::sleep(Duration::from_millis(20));

@@ -12,7 +12,7 @@ use tangle_program::types::Type;
 use tangle_program::variant::{PASSES, single_passes};
 
 use crate::outline::{Nodes, Outline};
-use crate::pairs::{Kind, Pair, UNTYPED, of_program, operator_name, possible};
+use crate::pairs::{Kind, Pair, UNTYPED, doing, of_program, possible};
 use crate::stats::{Construct, Stats};
 
 /// Something that a case contains or does not.
@@ -32,6 +32,8 @@ pub enum Feature {
     Operand(String, String),
     /// A pass of `spirv-opt` that the module went through, `spirv-opt:ccp`.
     Pass(&'static str),
+    /// A module that was printed from the program, with no front end between ([`tangle_program::variant::Variant::Printed`]): `printed`.
+    Printed,
     /// A stage, `fragment`.
     Stage(Stage),
     /// All of it in its order, `outline: if {divergent loop; arithmetic}`. It is the last one: what takes longest is looked for last.
@@ -40,6 +42,9 @@ pub enum Feature {
 
 /// What the name of a pass begins with, as that of a variant.
 const PASS: &str = "spirv-opt:";
+
+/// The name of [`Feature::Printed`], as of the variant.
+const PRINTED: &str = "printed";
 
 /// What an outline begins with.
 const OUTLINE: &str = "outline:";
@@ -52,18 +57,9 @@ pub struct Contents {
     /// An operator, and one directly below it.
     operands: BTreeSet<(String, String)>,
     passes: BTreeSet<String>,
+    is_printed: bool,
     stage: Stage,
     nodes: Nodes,
-}
-
-/// The name of what an expression does; `None` if it has no operand.
-pub(crate) fn doing(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Subgroup(call) => Some(call.op.info().category.name().to_owned()),
-        Expr::Cast(..) => Some("Cast".to_owned()),
-        Expr::Select(..) => Some("Select".to_owned()),
-        _ => operator_name(expr),
-    }
 }
 
 /// Every name that [`doing`] gives.
@@ -94,6 +90,7 @@ impl Contents {
             stats: Stats::of(case),
             pairs: of_program(&case.program),
             operands: operands(&case.program),
+            is_printed: case.variant.is_printed(),
             stage: case.entry_point.stage,
             nodes: Nodes::of(&case.program),
             passes: passes.map(|flag| flag.trim_start_matches('-').to_owned()).collect(),
@@ -111,6 +108,7 @@ impl Contents {
             Feature::Operator(name) => self.pairs.iter().any(|pair| pair.kind == Kind::Operator && pair.first == *name),
             Feature::Operand(outer, inner) => self.operands.contains(&(outer.clone(), inner.clone())),
             Feature::Pass(pass) => self.passes.contains(*pass),
+            Feature::Printed => self.is_printed,
             Feature::Stage(stage) => self.stage == *stage,
             Feature::Outline(outline) => self.nodes.have(outline),
         }
@@ -131,6 +129,7 @@ impl fmt::Display for Feature {
             Feature::Operator(name) => write!(f, "{name} of any"),
             Feature::Operand(outer, inner) => write!(f, "{inner} under {outer}"),
             Feature::Pass(pass) => write!(f, "{PASS}{pass}"),
+            Feature::Printed => f.write_str(PRINTED),
             Feature::Stage(stage) => f.write_str(stage.name()),
             Feature::Outline(outline) => write!(f, "{OUTLINE} {outline}"),
         }
@@ -146,7 +145,7 @@ impl Combination {
     /// What a minimal case is made of, as far as a bug can be blamed on it: constructs, which of them stand in which, operators and what they are
     /// operands of, another stage than compute, and with `operations` the subgroup operations, else their categories. Every case assigns and logs, and the form of a loop matters less than that lanes leave it one by one.
     /// Of the minimiser's simplest type, `u32`, other types do as well; any other type is one that the bug needs. `pass`: the one of `spirv-opt` that
-    /// shows it. `None` if nothing is left but the stage, which all its programs have.
+    /// shows it. Of a printed module that the minimiser left so, the front end's is right. `None` if nothing is left but the stage, which all its programs have.
     pub fn of_minimal(case: &Case, operations: bool, pass: Option<&str>) -> Option<Combination> {
         let Contents { stats, pairs, operands, stage, .. } = Contents::of(case);
         let parts_lanes = stats.construct(Construct::DivergentLoop) > 0;
@@ -181,6 +180,7 @@ impl Combination {
         if features.is_empty() {
             return None;
         }
+        features.extend(case.variant.is_printed().then_some(Feature::Printed));
         features.extend(stage);
         Some(Combination(features))
     }
@@ -229,6 +229,7 @@ impl FromStr for Feature {
         let category = || Category::ALL.into_iter().find(|category| category.name() == name).map(Feature::Category);
         let stage = || Stage::ALL.into_iter().find(|stage| stage.name() == name).map(Feature::Stage);
         let outline = || name.strip_prefix(OUTLINE)?.parse().ok().map(Feature::Outline);
+        let printed = || (name == PRINTED).then_some(Feature::Printed);
         let operand = || {
             let (inner, outer) = name.split_once(" under ")?;
             let is_known = |name: &str| doings().any(|known| known == name);
@@ -239,6 +240,7 @@ impl FromStr for Feature {
             .or_else(|| pass().map(Feature::Pass))
             .or_else(category)
             .or_else(stage)
+            .or_else(printed)
             .or_else(outline)
             .or_else(operator)
             .or_else(operand)
@@ -284,6 +286,7 @@ mod tests {
             ("Shl of i64+BitCount of any", Ok("Shl of i64 + BitCount of any")),
             ("spirv-opt:ccp", Ok("spirv-opt:ccp")),
             ("Shr under BitOr + fragment", Ok("Shr under BitOr + fragment")),
+            ("printed+Switch", Ok("Switch + printed")),
             ("vote under quad+ quad ", Ok("quad + vote under quad")),
             (
                 "outline:  if {divergent loop;vote}; Shl of i64+if in for",

@@ -14,7 +14,7 @@ use tangle_analysis::divergence::Divergence;
 use tangle_program::tree::{Discard, Expr, FunctionId, Program, Stmt};
 use tangle_program::types::Type;
 
-use crate::feature::doing;
+use crate::pairs::doing;
 
 /// More nodes than programs of the default profiles have: from there on calls are not followed.
 const MOST_NODES: usize = 20_000;

@@ -81,12 +81,22 @@ fn pair(kind: Kind, first: impl Into<String>, second: impl Into<String>) -> Pair
 }
 
 /// The name of an operator or a built-in function; `None` for another expression.
-pub(crate) fn operator_name(expr: &Expr) -> Option<String> {
+fn operator_name(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Unary(op, _) => Some(format!("{op:?}")),
         Expr::Binary(op, ..) => Some(format!("{op:?}")),
         Expr::Intrinsic(op, _) => Some(format!("{op:?}")),
         _ => None,
+    }
+}
+
+/// The name of what an expression does; `None` if it has no operand.
+pub(crate) fn doing(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Subgroup(call) => Some(call.op.info().category.name().to_owned()),
+        Expr::Cast(..) => Some("Cast".to_owned()),
+        Expr::Select(..) => Some("Select".to_owned()),
+        _ => operator_name(expr),
     }
 }
 

@@ -18,6 +18,7 @@ use tangle_campaign::target::Target;
 use tangle_files::{create_folder, write_atomically};
 use tangle_identity::book::{Book, Event, GLSLANG, OPTIMISER, Record, Seen, SeenVersion, State, version_numbers};
 use tangle_identity::duplicates::{Relation, compare};
+use tangle_identity::stage::VARIANTS;
 use tangle_identity::{BugId, DeviceId, DriverId, Kind, Known, Signature};
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::Severity;
@@ -243,7 +244,7 @@ const EVIDENCE: [&str; 10] = [
     "observation.json",
     "open.json",
     "minimized.json",
-    "variants.json",
+    VARIANTS,
     "switches.json",
 ];
 

@@ -197,9 +197,9 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
     let (mut deadly, mut seldom, mut changes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     if args.avoid_known {
         for avoided in targets.iter().map(|target| known.avoid(&target.id())) {
-            without.extend(avoided.deadly.iter().cloned());
+            without.extend(avoided.without);
             deadly.extend(avoided.deadly);
-            seldom.extend(avoided.combinations);
+            seldom.extend(avoided.seldom);
             changes.extend(avoided.changes);
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use tangle_analysis::validate::validate;
 use tangle_files::write_atomically;
 use tangle_identity::Kind;
-use tangle_identity::stage::{Cell, Column, Made, Outcome, Table, VariantRow};
+use tangle_identity::stage::{Cell, Column, Made, Outcome, Table, VARIANTS, VariantRow};
 use tangle_minimizer::access::each_block_mut;
 use tangle_minimizer::{hide_constants, uniforms_in_variables};
 use tangle_oracle::judge::Verdict;
@@ -16,9 +16,6 @@ use tangle_program::variant::Variant;
 use crate::prepare::{Prepared, ToolchainFault, prepare};
 use crate::proof::prove;
 use crate::target::{Conclusion, Finish, Target};
-
-/// The name of the table in a finding's folder.
-pub const FILE: &str = "variants.json";
 
 /// True if a table says more of a failure than its kind does. Where a driver dies, every cell costs a worker or the whole time limit, and
 /// only a driver can do that.
@@ -131,7 +128,7 @@ fn cell(case: &Case, conclusion: &Conclusion) -> Cell {
 
 /// The table in a finding's folder, if there is one.
 pub fn read(folder: &Path) -> Option<Table> {
-    serde_json::from_slice(&tangle_files::read(&folder.join(FILE), tangle_files::MOST).ok()?).ok()
+    serde_json::from_slice(&tangle_files::read(&folder.join(VARIANTS), tangle_files::MOST).ok()?).ok()
 }
 
 /// Saves a table in a finding's folder.
@@ -141,7 +138,7 @@ pub fn read(folder: &Path) -> Option<Table> {
 pub fn save(table: &Table, folder: &Path) -> anyhow::Result<()> {
     let mut text = serde_json::to_vec_pretty(table)?;
     text.push(b'\n');
-    write_atomically(&folder.join(FILE), &text)
+    write_atomically(&folder.join(VARIANTS), &text)
 }
 
 #[cfg(test)]

@@ -56,10 +56,12 @@ struct File {
 /// How a campaign is steered away from known bugs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Avoided {
-    /// What programs that show the bugs have in them, all of one of these.
-    pub combinations: BTreeSet<Combination>,
-    /// The same of bugs that the driver dies of, or hangs.
+    /// Programs that have all of one of these in them are left out: the driver dies of them, or the bug's page says so.
+    pub without: BTreeSet<Combination>,
+    /// Those that the driver dies of, or hangs.
     pub deadly: BTreeSet<Combination>,
+    /// Programs that have all of one of these in them are seldom: minimal programs of the bugs do, and so may programs that pass.
+    pub seldom: BTreeSet<Combination>,
     /// Programs are changed by all of these.
     pub changes: BTreeSet<Change>,
 }
@@ -107,6 +109,8 @@ pub struct Bug {
     pub case: Option<Case>,
     /// What programs that show it are made of.
     pub avoid: BTreeSet<Combination>,
+    /// True if somebody wrote that, and it does not come of the minimal program.
+    is_avoid_written: bool,
     devices: Vec<String>,
     /// Its page, if it is of a book: which devices and versions have it.
     page: Option<Record>,
@@ -271,11 +275,15 @@ impl Known {
             match bug.passes_without.iter().find(|change| change.is_enough()) {
                 Some(change) => avoided.changes.extend(change.alike()),
                 None => {
-                    let of_effect = match bug.effect {
-                        Effect::Dies => &mut avoided.deadly,
-                        Effect::Wrong => &mut avoided.combinations,
-                    };
-                    of_effect.extend(bug.avoid.iter().cloned());
+                    let combinations = || bug.avoid.iter().cloned();
+                    match bug.effect {
+                        Effect::Wrong if !bug.is_avoid_written => avoided.seldom.extend(combinations()),
+                        Effect::Wrong => avoided.without.extend(combinations()),
+                        Effect::Dies => {
+                            avoided.without.extend(combinations());
+                            avoided.deadly.extend(combinations());
+                        }
+                    }
                 }
             }
         }
@@ -384,6 +392,7 @@ impl Entry {
         // A skeleton names operations where it is they that are broken.
         let of_minimal =
             |case: &Case| Combination::of_minimal(case, skeleton(case).names_operations(), self.pass.as_deref());
+        let is_avoid_written = self.avoid.is_some();
         let avoid: BTreeSet<Combination> = match self.avoid {
             Some(avoid) => avoid.into_iter().collect(),
             None => minimal.iter().chain(&also).filter_map(of_minimal).collect(),
@@ -405,6 +414,7 @@ impl Entry {
             pass: self.pass,
             optimised: minimal.is_some_and(|case| case.variant.is_optimised()),
             avoid,
+            is_avoid_written,
             passes_without,
         })
     }
@@ -457,7 +467,7 @@ mod tests {
             let found = known.by_signature(&device, signature).map(|bug| bug.name.as_str());
             assert_eq!(found, bug, "{device:?} {signature}");
             let barrier = "subgroupBarrier".parse().expect("an operation");
-            assert_eq!(known.avoid(&device).combinations.contains(&barrier), !driver.contains("23"), "{device:?}");
+            assert_eq!(known.avoid(&device).without.contains(&barrier), !driver.contains("23"), "{device:?}");
             assert_eq!(known.avoid(&device).deadly, deadly, "{device:?}");
         }
     }
@@ -475,9 +485,9 @@ mod tests {
             ("NVIDIA 580.159.04", 110),
             ("a driver without bugs", 10),
         ] {
-            let Avoided { combinations, deadly, .. } =
+            let Avoided { without, seldom, .. } =
                 known.avoid(&DeviceId { name: "it".into(), driver: driver.to_owned() });
-            let is_left_out = |program: &&Contents| combinations.iter().chain(&deadly).any(|one| one.is_in(program));
+            let is_left_out = |program: &&Contents| without.iter().chain(&seldom).any(|one| one.is_in(program));
             let left_out = programs.iter().filter(is_left_out);
             let left_out = left_out.count();
             assert!(left_out <= most, "{left_out} of 200 on {driver}");

@@ -136,7 +136,10 @@ pub struct VariantRow {
     pub cells: Vec<Cell>,
 }
 
-/// The same program as every variant on every device (`variants.json` in a finding's folder).
+/// The file of a [`Table`] in a finding's folder.
+pub const VARIANTS: &str = "variants.json";
+
+/// The same program as every variant on every device ([`VARIANTS`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// The devices that the variants were run on.

@@ -15,7 +15,7 @@ use tangle_files::text::cleaned;
 
 use crate::finding::{CaseNumber, MapRow};
 use tangle_identity::signature::Signature;
-use tangle_identity::stage::Table;
+use tangle_identity::stage::{Table, VARIANTS};
 use tangle_identity::switches::Switches;
 
 /// A folder is no finding, or not a whole one.
@@ -151,7 +151,7 @@ impl SavedFinding {
                 file if file.is_file() => Some(read_case(&file)?),
                 _ => None,
             },
-            variants: optional(&folder.join("variants.json"))?,
+            variants: optional(&folder.join(VARIANTS))?,
             switches: optional(&folder.join("switches.json"))?,
             number: summary.seed.zip(summary.number).map(|(seed, number)| CaseNumber { seed, number }),
         })
