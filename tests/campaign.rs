@@ -565,7 +565,7 @@ fn deadlines_hold_while_devices_come_up() {
 #[test]
 fn deadlines_hold_while_a_driver_hangs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = null_devices_file(folder.path(), "hang@1");
+    let file = null_devices_file(folder.path(), "hang@0,hang@1");
     let file = file.to_str().expect("a path");
     let case = vector("V01");
     let hangs = |args: &[&str], out: &str| {
