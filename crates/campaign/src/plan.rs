@@ -333,10 +333,11 @@ impl Plan {
     /// The case without the barriers that are to be avoided, alone or beside what else it has; as it is where it needs their order, so that it is left
     /// out.
     fn without_barriers(&self, index: u64, case: Case) -> Case {
-        let is_barrier = |op: &SubgroupOp| op.info().gives == Gives::Nothing;
-        let avoided = self.avoided_in(index, &case);
-        let ops: BTreeSet<SubgroupOp> =
-            avoided.into_iter().flat_map(Combination::operations).filter(is_barrier).collect();
+        let barriers = |combination: &Combination| {
+            combination.operations().filter(|op| op.info().gives == Gives::Nothing).collect::<BTreeSet<_>>()
+        };
+        let with_barriers = self.left_out(index).filter(|combination| !barriers(combination).is_empty());
+        let ops: BTreeSet<SubgroupOp> = in_case(with_barriers, &case).into_iter().flat_map(barriers).collect();
         if ops.is_empty() {
             return case;
         }
@@ -351,17 +352,9 @@ impl Plan {
         without.iter().chain(seldom.iter().filter(move |_| !index.is_multiple_of(LET_THROUGH)))
     }
 
-    /// What of that is in a case.
-    fn avoided_in(&self, index: u64, case: &Case) -> Vec<&Combination> {
-        let mut contents = None;
-        let mut is_in =
-            |combination: &&Combination| combination.is_in(contents.get_or_insert_with(|| Contents::of(case)));
-        self.left_out(index).filter(|combination| is_in(combination)).collect()
-    }
-
     /// Why a case is to be avoided, if it is. Cases are made much faster than drivers run them, so that a new one is drawn instead.
     fn reasons_to_avoid(&self, index: u64, case: &Case) -> Option<Reasons> {
-        let avoided = self.avoided_in(index, case);
+        let avoided = in_case(self.left_out(index), case);
         let deadly = avoided.iter().filter(|combination| self.choice.deadly.contains(combination)).count();
         (!avoided.is_empty()).then_some(Reasons { deadly, all: avoided.len() })
     }
@@ -399,6 +392,13 @@ fn variant(draw: &mut dyn FnMut(u32) -> u32) -> Variant {
             Variant::Printed(Printing::new(seed, freedoms))
         }
     }
+}
+
+/// Those of the combinations that are in a case. What it contains is looked at only if there is one to compare it with.
+fn in_case<'a>(combinations: impl Iterator<Item = &'a Combination>, case: &Case) -> Vec<&'a Combination> {
+    let mut contents = None;
+    let mut is_in = |combination: &Combination| combination.is_in(contents.get_or_insert_with(|| Contents::of(case)));
+    combinations.filter(|combination| is_in(combination)).collect()
 }
 
 fn remove_barriers(block: &mut Block, without: &BTreeSet<SubgroupOp>) {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tangle_analysis::validate::validate;
 use tangle_files::{create_folder, remove_partials, write_atomically};
 use tangle_generator::Profile;
-use tangle_identity::stage::{Stage, Table, VARIANTS};
+use tangle_identity::stage::Stage;
 use tangle_oracle::coverage::Coverage;
 use tangle_program::case::{Case, Tier};
 use tangle_program::variant::Variant;
@@ -27,6 +27,7 @@ use tangle_report::statistics::Statistics;
 use super::sample::read_samples;
 use super::section::{Section, all_changes};
 use crate::plan::Choice;
+use crate::variants;
 
 /// The version of `campaign.json` that this code reads and writes.
 const FORMAT: u32 = 1;
@@ -495,7 +496,7 @@ fn saved_program(folder: &Path) -> Option<report::SavedProgram> {
 
 /// The devices whose drivers are not to blame for what they show, as the table of variants beside a finding says.
 fn others_to_blame(folder: &Path) -> Option<BTreeMap<String, Stage>> {
-    let table: Table = serde_json::from_str(&tangle_files::read_text(&folder.join(VARIANTS)).ok()?).ok()?;
+    let table = variants::read(folder)?;
     let to_blame = |device: &String| {
         let stage = table.blame(device)?.stage;
         let is_another = !matches!(stage, Stage::Driver | Stage::Ambiguous | Stage::Undecided);
