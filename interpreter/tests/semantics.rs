@@ -624,6 +624,21 @@ fn fast_math_flags_are_not_supported() {
     assert!(refused.expect_err("it is refused").to_string().contains("FPFastMathMode"));
 }
 
+/// A driver may rely on values being uniform, which is not looked at.
+#[test]
+fn asserted_uniform_values_are_not_supported() {
+    let body = "%r = OpIAdd %uint %1 %1\nSTORE 0 %r\nOpReturn\n";
+    for (version, decoration, name) in [
+        ("spv1.3", "OpDecorate %r Uniform", "the decoration Uniform"),
+        ("spv1.4", "OpDecorateId %r UniformId %1", "the decoration UniformId"),
+    ] {
+        let header = HEADER.replacen("OpDecorate %out", &format!("{decoration}\nOpDecorate %out"), 1);
+        let words = assemble(&header, body, version);
+        let refused = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
+        assert!(refused.expect_err("it is refused").to_string().contains(name), "{name}");
+    }
+}
+
 /// A loop that goes on only because lanes were taken to be together, whom a later visitor separates, is no reason to give up.
 #[test]
 fn what_rests_on_an_assumption_is_not_given_up() {

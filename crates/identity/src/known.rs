@@ -137,6 +137,9 @@ struct Shape {
     operators: BTreeSet<&'static str>,
     /// All of them have a `precise` variable: the minimiser asks for that where it is needed only.
     is_precise: bool,
+    /// The stage of the program that it is of, if it is of one. What is wrong in compute shaders may be in every stage, what is wrong in another stage is
+    /// that stage's own: a loop that ends too early for helper invocations, say.
+    stage: Option<Stage>,
 }
 
 impl Shape {
@@ -145,7 +148,18 @@ impl Shape {
         let skeleton = skeleton(case);
         let is_any = matches!(skeleton, Skeleton::AfterLoop { .. }) || skeleton.names_operations();
         let categories = if is_any { BTreeSet::new() } else { to_blame(case) };
-        Shape { skeleton: skeleton.to_string(), categories, operators: operators(case), is_precise: is_precise(case) }
+        Shape {
+            skeleton: skeleton.to_string(),
+            categories,
+            operators: operators(case),
+            is_precise: is_precise(case),
+            stage: Some(case.entry_point.stage),
+        }
+    }
+
+    /// True if programs of a stage may have it, which a bug with this effect shows. A compiler that dies does it of the program, whatever the stage.
+    fn may_be_in(&self, stage: Stage, effect: Effect) -> bool {
+        effect == Effect::Dies || self.stage.is_none_or(|own| own == Stage::Compute || own == stage)
     }
 }
 
@@ -229,6 +243,7 @@ impl Known {
                 && 2 * common >= known.operators.len()
                 && shown.iter().flatten().any(|shown| *shown == known.skeleton)
         };
+        let is_in = |known: &Shape, bug: &Bug| known.may_be_in(minimal.entry_point.stage, bug.effect);
         let effect = Effect::of(signature.kind);
         let text = signature.to_string();
         let fits = |bug: &&Bug| {
@@ -239,7 +254,7 @@ impl Known {
             (by_shape || bug.signature.is_some())
                 && bug.may_have(&text)
                 && bug.may_be_of(minimal)
-                && (!by_shape || has_effect && bug.may_show_in(minimal) && bug.shapes.iter().any(is_it))
+                && (!by_shape || has_effect && bug.shapes.iter().any(|known| is_in(known, bug) && is_it(known)))
         };
         // What more has to fit for comes first.
         self.bugs_on(device).filter(fits).min_by_key(|bug| bug.shapes.is_empty())
@@ -311,14 +326,6 @@ impl Bug {
         self.signature.as_ref().is_none_or(|regex| regex.is_match(signature))
     }
 
-    /// True if programs of this one's stage may show it. What is wrong in compute shaders may be in every stage, what is wrong in another stage is
-    /// that stage's own: a loop that ends too early for helper invocations, say. A compiler that dies does it of the program.
-    fn may_show_in(&self, minimal: &Case) -> bool {
-        let of_other_stage =
-            |case: &Case| ![Stage::Compute, minimal.entry_point.stage].contains(&case.entry_point.stage);
-        self.effect == Effect::Dies || !self.case.as_ref().is_some_and(of_other_stage)
-    }
-
     /// True if the pass that does it, if one does, is the last of a minimal program's list, all of which are needed.
     fn may_be_of(&self, minimal: &Case) -> bool {
         let Some(pass) = &self.pass else { return true };
@@ -384,8 +391,13 @@ impl Entry {
                 "programs of many bugs pass without that: two changes of the program, or one that identifies a bug alone".into()
             );
         }
-        let of_any =
-            |skeleton| Shape { skeleton, categories: BTreeSet::new(), operators: BTreeSet::new(), is_precise: false };
+        let of_any = |skeleton| Shape {
+            skeleton,
+            categories: BTreeSet::new(),
+            operators: BTreeSet::new(),
+            is_precise: false,
+            stage: None,
+        };
         let mut shapes: Vec<Shape> = self.skeleton.into_iter().map(of_any).collect();
         let minimal = self.case.as_deref().map(|case| read_case(file, case)).transpose()?;
         let also: Vec<Case> = self.also.iter().map(|case| read_case(file, case)).collect::<Result<_, _>>()?;
@@ -617,18 +629,23 @@ mod tests {
         let (fragment, compute) = ("fragments/loop_of_helpers", "regressions/negated_int8");
         let entry_points = [fragment, compute].map(|name| case(name).entry_point);
         let device = DeviceId { name: "mine".into(), driver: String::new() };
-        for (name, effect, kind, seen) in [
-            (fragment, "wrong", Kind::Value, [true, false]),
-            (fragment, "dies", Kind::Crash, [true, true]),
-            (compute, "wrong", Kind::Value, [true, true]),
+        for (name, also, effect, kind, seen) in [
+            (fragment, None, "wrong", Kind::Value, [true, false]),
+            (fragment, None, "dies", Kind::Crash, [true, true]),
+            (compute, None, "wrong", Kind::Value, [true, true]),
+            // Of a program of another stage only that says what it shows.
+            (fragment, Some(compute), "wrong", Kind::Value, [true, false]),
+            (compute, Some(fragment), "wrong", Kind::Value, [true, true]),
         ] {
-            let entry = format!("[[bug]]\nname = 'bug'\ncase = '{}'\neffect = '{effect}'\n", path(name).display());
+            let mut entry = format!("[[bug]]\nname = 'bug'\ncase = '{}'\neffect = '{effect}'\n", path(name).display());
+            entry.extend(also.map(|other| format!("also = ['{}']\n", path(other).display())));
             let known = read(&entry).expect("it is good");
-            let found = entry_points.clone().map(|entry_point| {
-                let minimal = Case { entry_point, ..case(name) };
-                known.by_case(&device, &Signature::new(kind, Detail::Text(String::new())), &minimal).is_some()
-            });
+            let is_known = |minimal: &Case| {
+                known.by_case(&device, &Signature::new(kind, Detail::Text(String::new())), minimal).is_some()
+            };
+            let found = entry_points.clone().map(|entry_point| is_known(&Case { entry_point, ..case(name) }));
             assert_eq!(found, seen, "{name} {effect}");
+            assert!(also.is_none_or(|other| is_known(&case(other))), "{name} and {also:?}");
         }
     }
 

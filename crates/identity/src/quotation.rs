@@ -28,6 +28,8 @@ quotations! {
     /// Y9: a variable that a function declares belongs to one invocation.
     OWN_VARIABLE = "SPIR-V 1.6 rev 6, Storage Class, Function",
         "Visible only within the declaring function of the current invocation.";
+    /// Y2, Y3 and Y10: a load gives what was stored last, by whoever the barrier says.
+    VISIBLE = "Vulkan, Memory Model, Visible-To", "If X is visible-to Y, then Y reads the value written by X";
     /// Y11: a resource is chosen by the index of the invocation itself.
     NON_UNIFORM_INDEX = "Vulkan, VUID-RuntimeSpirv-subgroupSize-10149",
         "the resource through which that memory is accessed is not uniform within the invocation group, and not uniform within the \
@@ -103,6 +105,10 @@ quotations! {
     /// M11: on WebGPU the lanes of a subgroup are numbered without a gap.
     DENSE_LANES = "WGSL, Built-in Inputs and Outputs, subgroup_invocation_id",
         "In a compute shader, IDs begin at zero and are dense.";
+    /// M12: where an invocation is in its workgroup.
+    LOCAL_ID = "Vulkan, Built-In Variables, LocalInvocationId",
+        "will make that variable contain the location of the current cluster culling, task, mesh, or compute shader invocation within \
+         the local workgroup.";
     /// H1: exactly the samples inside a triangle are fragments of it.
     COVERAGE = "Vulkan, Rasterization, Basic Polygon Rasterization",
         "Coverage bits that correspond to sample points that satisfy the point sampling criteria are 1, other coverage bits are 0.";

@@ -11,7 +11,7 @@ use tangle_program::ops::{BinaryOp, UnaryOp};
 use tangle_program::rule::RuleNumber;
 use tangle_program::subgroup::{OpInfo, SubgroupOp};
 use tangle_program::text::capital;
-use tangle_program::tree::{Expr, Program, walk_block};
+use tangle_program::tree::{Builtin, Expr, Program, Stmt, walk_block};
 use tangle_program::types::Scalar;
 
 use crate::account::{Account, First, Logged};
@@ -174,7 +174,8 @@ fn computed_rules(program: &Program, is_float: bool) -> Vec<Rule> {
         );
         return vec![own, exact.numbered([('F', 1), ('F', 2)])];
     }
-    let mut rules = vec![own];
+    let mut rules = given_rules(program);
+    rules.push(own);
     if contains(program, |expr| matches!(expr, Expr::Intrinsic(op, _) if op.rounded().is_some())) {
         let rounded = Rule::quoted(
             ROUNDING_MODES,
@@ -196,6 +197,28 @@ fn computed_rules(program: &Program, is_float: bool) -> Vec<Rule> {
             "OpSMod gives that of the sign of Operand 2. The device has maintenance8, so that operands may be negative.",
         );
         rules.push(remainder.numbered([('N', 13)]));
+    }
+    rules
+}
+
+/// What the values that the program is given, or finds in memory, owe to it.
+fn given_rules(program: &Program) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    if contains(program, |expr| matches!(expr, Expr::Builtin(Builtin::LocalX | Builtin::LocalY | Builtin::LocalZ))) {
+        rules.push(Rule::quoted(LOCAL_ID, "Nothing writes to a built-in input.").numbered([('M', 12)]));
+    }
+    if contains(program, |expr| matches!(expr, Expr::Load(_))) {
+        let because = "A load gives what was stored last: by the invocation itself, or by another one before a barrier that both execute.";
+        rules.push(Rule::quoted(VISIBLE, because).numbered([('Y', 2), ('Y', 3), ('Y', 10)]));
+    }
+    let mut has_atomic = false;
+    for function in &program.functions {
+        walk_block(&function.body, &mut |stmt| has_atomic |= matches!(stmt, Stmt::Atomic(_)));
+    }
+    if has_atomic {
+        rules.push(
+            Rule::quoted(ATOMIC_STEPS, "No atomic operation of another invocation is lost.").numbered([('A', 3)]),
+        );
     }
     rules
 }
@@ -398,6 +421,23 @@ mod tests {
             let signature = Signature::new(kind, detail);
             let rules = of_failure(&signature);
             assert_eq!(rules.first().map(|rule| rule.source), source, "{signature}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_is_given_or_finds_in_memory_has_its_rule() {
+        for (text, numbers) in [
+            (include_str!("../../../known/nvidia-local-id-in-mesh-shader/task.json"), "M12, Y9"),
+            (
+                include_str!("../../../known/nvidia-shared-int64-atomic-of-task-shader/mesh-or.json"),
+                "Y2, Y3, Y10, A3, Y9",
+            ),
+            (include_str!("../../../corpus/regressions/not_in_both_arms.json"), "Y9"),
+        ] {
+            let case = Case::from_json(text).expect("a case");
+            let rules = computed_rules(&case.program, false);
+            let found: Vec<String> = rules.iter().flat_map(|rule| &rule.numbers).map(ToString::to_string).collect();
+            assert_eq!(found.join(", "), numbers, "{:?}", case.about);
         }
     }
 

@@ -493,7 +493,7 @@ impl<'a> Writer<'a> {
             Stmt::Loop(_) if self.passes_loops => return None,
             Stmt::Loop(l) => {
                 let part = self.loop_(function, l, scope);
-                note_loads(stmt, &mut scope.loaded);
+                self.note_loads(stmt, &mut scope.loaded);
                 part
             }
             Stmt::Break => Part::Break,
@@ -600,6 +600,23 @@ impl<'a> Writer<'a> {
         found
     }
 
+    /// Notes the inputs that a statement loads, with what stands in it and what it calls.
+    fn note_loads(&self, stmt: &Stmt, inputs: &mut BTreeSet<u32>) {
+        stmt.direct_exprs().for_each(|expr| {
+            expr.walk(&mut |expr| {
+                if let Expr::Input(input) = expr {
+                    inputs.insert(*input);
+                }
+            });
+        });
+        let callee = match stmt {
+            Stmt::Call { function, .. } => self.program.functions.get(*function as usize),
+            _ => None,
+        };
+        let called = callee.into_iter().flat_map(|function| &function.body);
+        stmt.nested_blocks().flatten().chain(called).for_each(|inner| self.note_loads(inner, inputs));
+    }
+
     fn operation(&self, op: SubgroupOp, value: Option<Type>) -> Use {
         let operand = |ty: Type| if ty.width > 1 { Operand::Vector } else { Operand::Scalar(ty) };
         match self.detail {
@@ -619,18 +636,6 @@ struct Scope {
     after_loop: BTreeSet<VarId>,
     /// Inputs that were loaded in a loop that has ended. A compiler keeps the value instead of loading it again.
     loaded: BTreeSet<u32>,
-}
-
-/// Notes the inputs that a statement loads, with what stands in it.
-fn note_loads(stmt: &Stmt, inputs: &mut BTreeSet<u32>) {
-    stmt.direct_exprs().for_each(|expr| {
-        expr.walk(&mut |expr| {
-            if let Expr::Input(input) = expr {
-                inputs.insert(*input);
-            }
-        });
-    });
-    stmt.nested_blocks().flatten().for_each(|inner| note_loads(inner, inputs));
 }
 
 #[cfg(test)]
@@ -746,6 +751,23 @@ mod tests {
         ];
         for (body, wanted) in table {
             assert_eq!(skeleton(&case(body.clone())).to_string(), wanted, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_loop_calls_loads_in_it() {
+        let callee = |loads| Function {
+            name: "f".into(),
+            params: Vec::new(),
+            result: None,
+            locals: Vec::new(),
+            body: vec![log(if loads { Expr::Input(0) } else { Expr::Uint(1) })],
+        };
+        let call = Stmt::Call { function: 0, args: Vec::new(), dest: None };
+        for (loads, wanted) in [(true, "after-loop with call"), (false, "while {call() {log}}; log")] {
+            let mut case = case(vec![repeat(LoopKind::While, vec![call.clone()]), log(Expr::Input(0))]);
+            case.program.functions.insert(0, callee(loads));
+            assert_eq!(skeleton(&case).to_string(), wanted);
         }
     }
 

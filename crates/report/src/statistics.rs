@@ -280,11 +280,11 @@ impl BugEntry {
         self.witnesses += other.witnesses;
         self.signatures.extend(other.signatures);
         self.recognised.extend(other.recognised);
+        // Whichever is smaller, the simpler one that explains the other names them: what it explains has to find it.
+        if self.bug.is_explained_by(&other.bug) || is_better && !other.bug.is_explained_by(&self.bug) {
+            self.bug = other.bug;
+        }
         if is_better {
-            // A simpler one that explains it keeps its name.
-            if !other.bug.is_explained_by(&self.bug) {
-                self.bug = other.bug;
-            }
             self.statements = other.statements;
             self.representative = other.representative;
             self.flake = other.flake;
@@ -791,6 +791,28 @@ mod tests {
         assert_eq!(serde_json::from_str::<BugEntry>(&json).expect("it was just written"), statistics.bugs[0]);
         statistics.forget_recognised("findings/f");
         assert!(!statistics.bugs[0].has(&found), "it was minimised to another");
+    }
+
+    /// What the simplest shape explains is found to be that bug, whichever of its programs is the smallest.
+    #[test]
+    fn the_simplest_shape_names_a_bug() {
+        let signature = Signature::new(Kind::Value, Detail::Text("loops".into()));
+        let lost = |optimised, of_operation| BugId::WrongResult {
+            optimised,
+            shape: Skeleton::AfterLoop { of_operation, with: BTreeSet::new() },
+        };
+        let values = "values used behind their loops, uncopied".parse::<Change>().expect("a change");
+        let with = |id: BugId, statements, changes: &[Change]| BugEntry {
+            passes_without: changes.iter().copied().collect(),
+            ..bug(id, &signature, statements, None)
+        };
+        let mut statistics = Statistics::default();
+        statistics.enter_bug(with(lost(false, true), 3, &[values]));
+        statistics.enter_bug(with(lost(false, false), 4, &[values]));
+        statistics.enter_bug(with(lost(true, false), 2, &[]));
+        let rows: Vec<(&BugId, u64, usize)> =
+            statistics.bugs.iter().map(|bug| (&bug.bug, bug.witnesses, bug.statements)).collect();
+        assert_eq!(rows, [(&lost(false, false), 3, 2)]);
     }
 
     #[test]

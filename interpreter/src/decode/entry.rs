@@ -116,9 +116,10 @@ impl Decoder<'_> {
         let module = self.module;
         for inst in module.section(&module.annotations) {
             match (inst.class.opcode, inst.operands) {
-                (Opcode::Decorate, [Operand::IdRef(id), Operand::Decoration(decoration), rest @ ..]) => {
-                    self.decorate(*id, *decoration, rest);
-                }
+                (
+                    Opcode::Decorate | Opcode::DecorateId,
+                    [Operand::IdRef(id), Operand::Decoration(decoration), rest @ ..],
+                ) => self.decorate(*id, *decoration, rest),
                 (
                     Opcode::MemberDecorate,
                     [Operand::IdRef(id), Operand::LiteralBit32(member), Operand::Decoration(decoration), rest @ ..],
@@ -151,6 +152,10 @@ impl Decoder<'_> {
             // "If the SPIR-V specifies it explicitly using the code:FPFastMath decoration […] then that is used" (Vulkan, "Precision and Operation of
             // SPIR-V Instructions"), in place of what the execution modes say.
             Decoration::FPFastMathMode => self.unsupported("the decoration FPFastMathMode"),
+            // "Asserts that […] all active invocations in the invocation's Subgroup scope compute the same result value" (SPIR-V 1.6, Decoration): a driver
+            // may rely on what is not looked at here.
+            Decoration::Uniform => self.unsupported("the decoration Uniform"),
+            Decoration::UniformId => self.unsupported("the decoration UniformId"),
             Decoration::NonUniform => return self.marks.get_or_default(id).non_uniform = true,
             Decoration::RelaxedPrecision => return self.marks.get_or_default(id).relaxed = true,
             Decoration::NoContraction => return self.marks.get_or_default(id).no_contraction = true,

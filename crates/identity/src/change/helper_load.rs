@@ -12,7 +12,7 @@ use tangle_program::case::{Case, Data, Stage};
 use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Builtin, Expr, Stmt};
 
-/// The most words of which one is chosen: more make too large a program.
+/// The most words between which is chosen, equal ones that lie together taken as one: more make too large a program.
 const MOST: usize = 64;
 
 /// Computes what helpers load in a fragment shader.
@@ -45,22 +45,23 @@ fn in_expr(expr: &mut Expr, data: &Data, helper: &Expr) {
         _ => return,
     };
     // An operation in the index is executed once.
-    let Some(words) = words.filter(|words| (1..=MOST).contains(&words.len())) else { return };
+    let Some(words) = words.filter(|words| !words.is_empty()) else { return };
     if index.any(&mut |part| matches!(part, Expr::Subgroup(_))) {
         return;
     }
-    let known = chosen(index, 0, words);
+    let mut left = MOST;
+    let Some(known) = chosen(index, 0, words, &mut left) else { return };
     *expr = Expr::Select(Box::new(helper.clone()), Box::new(known), Box::new(expr.clone()));
 }
 
-/// The word of an index among these, of which the first has the number `first`.
-fn chosen(index: &Expr, first: usize, words: &[u32]) -> Expr {
-    let same = words.iter().all(|word| *word == words[0]);
-    if same {
-        return Expr::Uint(words[0]);
+/// The word of an index among these, of which the first has the number `first`; `None` if that is a choice between more than are `left`.
+fn chosen(index: &Expr, first: usize, words: &[u32], left: &mut usize) -> Option<Expr> {
+    if words.iter().all(|word| *word == words[0]) {
+        *left = left.checked_sub(1)?;
+        return Some(Expr::Uint(words[0]));
     }
     let (low, high) = words.split_at(words.len() / 2);
     let is_low = Expr::binary(BinaryOp::Lt, index.clone(), Expr::Uint((first + low.len()) as u32));
-    let [low, high] = [chosen(index, first, low), chosen(index, first + low.len(), high)].map(Box::new);
-    Expr::Select(Box::new(is_low), low, high)
+    let [low, high] = [(first, low), (first + low.len(), high)].map(|(first, words)| chosen(index, first, words, left));
+    Some(Expr::Select(Box::new(is_low), Box::new(low?), Box::new(high?)))
 }

@@ -375,6 +375,14 @@ mod tests {
         let log = text.lines().rfind(|line| line.contains("LOG1(")).expect("it logs");
         assert!(log.contains("gl_HelperInvocation ? (invocation < "), "{log}");
         let change = "loads by helper invocations".parse::<Change>().expect("a change");
+        // Many words are few where they are equal.
+        for (step, is_small) in [(0, true), (1, false)] {
+            let mut many = load.clone();
+            many.data.inputs.iter_mut().for_each(|words| *words = (0..128).map(|i| step * i).collect());
+            let mut computed = many.clone();
+            helper_load::compute(&mut computed);
+            assert_eq!(computed != many, is_small, "a step of {step}");
+        }
         assert_eq!(change.apply(&case(vec![log_of_input()])), None, "there are no helpers");
     }
 

@@ -39,7 +39,7 @@ fn of_same_type(expr: &Expr, function: &Function) -> Vec<Expr> {
     let Some(ty) = expr.ty(function) else { return Vec::new() };
     let mut found = usual(ty);
     found.extend(parts(expr, |part| part.ty(function) == Some(ty)));
-    found.extend(folded(expr));
+    found.extend(folded(expr, function));
     found.extend(forms(expr, function));
     lightest_first(found, expr)
 }
@@ -84,23 +84,41 @@ fn lightest_first(mut found: Vec<Expr>, than: &Expr) -> Vec<Expr> {
     seen
 }
 
-/// The value of an operator on two literals.
-fn folded(expr: &Expr) -> Option<Expr> {
-    let Expr::Binary(op, x, y) = expr else { return None };
-    let literal = |x: &Expr| match x {
-        Expr::Uint(n) => Some((Scalar::Uint, u64::from(*n))),
-        Expr::Int(n) => Some((Scalar::Int, u64::from(*n as u32))),
-        Expr::Bool(b) => Some((Scalar::Bool, u64::from(*b))),
-        _ => None,
-    };
-    let ((scalar, x), (_, y)) = literal(x).zip(literal(y))?;
-    let mut out = [0];
-    ops::binary(*op, scalar, &[x], &[y], &mut out);
+/// The literal that an expression of nothing but literals of integers and bools is.
+fn folded(expr: &Expr, function: &Function) -> Option<Expr> {
+    let bits = constant(expr, function)?;
+    let scalar = expr.ty(function)?.scalar;
+    let number = scalar.extend(bits);
+    let cast = |word| Expr::Cast(scalar, Box::new(word));
     Some(match scalar {
-        _ if op.is_comparison() || op.is_logical() => Expr::Bool(out[0] != 0),
-        Scalar::Int => Expr::Int(out[0] as u32 as i32),
-        _ => Expr::Uint(out[0] as u32),
+        Scalar::Bool => Expr::Bool(bits != 0),
+        Scalar::Int => Expr::Int(number as i32),
+        Scalar::Uint => Expr::Uint(bits as u32),
+        _ => match (u32::try_from(bits), i32::try_from(number as i64)) {
+            (Ok(word), _) => cast(Expr::Uint(word)),
+            (_, Ok(word)) if scalar.is_signed() => cast(Expr::Int(word)),
+            _ => return None,
+        },
     })
+}
+
+/// The bits of a scalar expression of nothing but literals of integers and bools.
+fn constant(expr: &Expr, function: &Function) -> Option<u64> {
+    let scalar = |x: &Expr| x.ty(function).filter(|ty| ty.is_scalar() && !ty.scalar.is_float()).map(|ty| ty.scalar);
+    let own = scalar(expr)?;
+    let mut out = [0];
+    match expr {
+        Expr::Uint(n) => out = [u64::from(*n)],
+        Expr::Int(n) => out = [u64::from(*n as u32)],
+        Expr::Bool(b) => out = [u64::from(*b)],
+        Expr::Cast(to, x) => out = [ops::cast(scalar(x)?, *to, constant(x, function)?)],
+        Expr::Unary(op, x) => ops::unary(*op, own, &[constant(x, function)?], &mut out),
+        Expr::Binary(op, x, y) => {
+            ops::binary(*op, scalar(x)?, &[constant(x, function)?], &[constant(y, function)?], &mut out);
+        }
+        _ => return None,
+    }
+    Some(out[0])
 }
 
 /// What every reader knows, for each type.
@@ -275,4 +293,34 @@ fn less_than(number: Number<'_>) -> Vec<i64> {
     found.sort_by_key(|m| (m.abs(), *m < 0));
     found.dedup();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_of_literals_is_a_literal() {
+        let function =
+            Function { name: "main".into(), params: Vec::new(), result: None, locals: Vec::new(), body: Vec::new() };
+        let cast = |scalar, x| Expr::Cast(scalar, Box::new(x));
+        let minus_one = Expr::unary(UnaryOp::Neg, cast(Scalar::Int64, Expr::Uint(1)));
+        let sum = |x, y| Expr::binary(BinaryOp::Add, x, y);
+        for (expr, wanted) in [
+            (sum(Expr::Uint(2), Expr::Uint(3)), Some(Expr::Uint(5))),
+            (sum(Expr::Uint(u32::MAX), Expr::Uint(2)), Some(Expr::Uint(1))),
+            (Expr::binary(BinaryOp::Lt, Expr::Int(-2), Expr::Int(1)), Some(Expr::Bool(true))),
+            (cast(Scalar::Uint, minus_one.clone()), Some(Expr::Uint(u32::MAX))),
+            (minus_one.clone(), Some(cast(Scalar::Int64, Expr::Int(-1)))),
+            (
+                sum(cast(Scalar::Uint8, Expr::Uint(200)), cast(Scalar::Uint8, Expr::Uint(100))),
+                Some(cast(Scalar::Uint8, Expr::Uint(44))),
+            ),
+            (cast(Scalar::Uint64, minus_one), None),
+            (sum(Expr::Uint(2), Expr::Builtin(Builtin::Lane)), None),
+            (sum(Expr::Float(Scalar::Float, 1), Expr::Float(Scalar::Float, 1)), None),
+        ] {
+            assert_eq!(folded(&expr, &function), wanted, "{expr:?}");
+        }
+    }
 }
