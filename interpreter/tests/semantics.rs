@@ -628,11 +628,15 @@ fn fast_math_flags_are_not_supported() {
 #[test]
 fn asserted_uniform_values_are_not_supported() {
     let body = "%r = OpIAdd %uint %1 %1\nSTORE 0 %r\nOpReturn\n";
-    for (version, decoration, name) in [
-        ("spv1.3", "OpDecorate %r Uniform", "the decoration Uniform"),
-        ("spv1.4", "OpDecorateId %r UniformId %1", "the decoration UniformId"),
+    for (version, interface, decoration, name) in [
+        ("spv1.3", "%index", "OpDecorate %r Uniform", "the decoration Uniform"),
+        ("spv1.4", "%index %out", "OpDecorateId %r UniformId %3", "the decoration UniformId"),
     ] {
-        let header = HEADER.replacen("OpDecorate %out", &format!("{decoration}\nOpDecorate %out"), 1);
+        let header = HEADER.replacen("\"main\" %index", &format!("\"main\" {interface}"), 1).replacen(
+            "OpDecorate %out",
+            &format!("{decoration}\nOpDecorate %out"),
+            1,
+        );
         let words = assemble(&header, body, version);
         let refused = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
         assert!(refused.expect_err("it is refused").to_string().contains(name), "{name}");

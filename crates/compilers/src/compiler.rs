@@ -25,8 +25,8 @@ pub struct Compiler {
     pub least_spirv: SpirvVersion,
     /// What of a case it does not take although the language has it, in words; empty if it takes all.
     pub lacks: fn(&Case) -> Vec<String>,
-    /// Replaces in a random case what it does not take.
-    pub fitted: fn(&mut Case),
+    /// Replaces in a random case what it does not take, if it does not take all that its language says.
+    pub fitted: Option<fn(&mut Case)>,
     /// Finds it: at a place that somebody named, or else where `./x setup` and the system have it.
     pub find: fn(Option<&Path>) -> Result<Found, String>,
     /// Makes SPIR-V of a shader whose entry point is `main`, with the target environment that goes with the version.
@@ -182,7 +182,6 @@ pub(crate) fn change_exprs(case: &mut Case, change: &mut dyn FnMut(&Function, &m
         }
     }
     for function in &mut case.program.functions {
-        let declarations = Function { body: Block::new(), ..function.clone() };
-        of_block(&declarations, &mut function.body, change);
+        function.change_body(|function, body| of_block(function, body, change));
     }
 }

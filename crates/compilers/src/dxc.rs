@@ -23,7 +23,7 @@ pub(crate) const HLSL: Compiler = Compiler {
     // WaveMatch and WaveMultiPrefix* came to its SPIR-V back end with 1.8.2405 (pull requests 6596 and 6608).
     lacks_features: &[Feature::SubgroupPartitioned, Feature::SharedInt64Atomics, Feature::BufferInt64Atomics],
     lacks: |_| Vec::new(),
-    fitted: |_| {},
+    fitted: None,
     find,
     compile,
     command: |version| Some(format!("dxc {} shader.hlsl -Fo shader.spv", arguments(version).join(" "))),

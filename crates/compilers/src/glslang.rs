@@ -32,7 +32,7 @@ pub(crate) const HLSL: Compiler = Compiler {
         Feature::StorageImageArrayDynamicIndexing,
     ],
     lacks,
-    fitted,
+    fitted: Some(fitted),
     find: |_| Ok(Found { version: "shaderc crate 0.10.1".into(), ..Found::default() }),
     compile,
     command: |version| {

@@ -77,8 +77,9 @@ pub fn fitted(front_end: &FrontEnd, mut case: Case) -> Case {
     let Some(row) = row(front_end) else { return tangle_emit::fitted(front_end.language, case) };
     case.entry_point.spirv = case.entry_point.spirv.max(row.least_spirv);
     let of_language = tangle_emit::fitted(front_end.language, case);
+    let Some(fitted) = row.fitted else { return of_language };
     let mut of_compiler = of_language.clone();
-    (row.fitted)(&mut of_compiler);
+    fitted(&mut of_compiler);
     if of_compiler != of_language && validate(&of_compiler).is_ok() { of_compiler } else { of_language }
 }
 

@@ -20,7 +20,7 @@ pub(crate) const WGSL: Compiler = Compiler {
     least_spirv: SpirvVersion::V1_3,
     lacks_features: &[],
     lacks,
-    fitted,
+    fitted: Some(fitted),
     find: |_| Ok(Found { version: "naga crate 30.0.1".into(), ..Found::default() }),
     compile,
     command: |_| Some("naga shader.wgsl shader.spv".into()),

@@ -29,7 +29,7 @@ pub(crate) const SLANG: Compiler = Compiler {
         Feature::SubgroupUniformControlFlow,
     ],
     lacks,
-    fitted: |_| {},
+    fitted: None,
     find,
     compile: |call| compile(call, Language::Slang),
     command: |version| Some(format!("slangc {}", arguments(version, Language::Slang).join(" "))),

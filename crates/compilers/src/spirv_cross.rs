@@ -40,7 +40,7 @@ pub(crate) const GLSL: Compiler = Compiler {
         let stage = case.entry_point.stage;
         if stage == Stage::Compute { Vec::new() } else { vec![format!("stage {} in this round trip", stage.name())] }
     },
-    fitted: |_| {},
+    fitted: None,
     find,
     compile,
     command: |_| {

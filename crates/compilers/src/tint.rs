@@ -28,7 +28,7 @@ pub(crate) const WGSL: Compiler = Compiler {
     // SwiftShader has none, and without them Dawn refuses the shader.
     lacks_features: &[Feature::ShaderFloat16],
     lacks,
-    fitted: |_| {},
+    fitted: None,
     find,
     compile,
     command: |_| Some("tint --format spirv --output-name shader.spv shader.wgsl".into()),

@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use tangle_analysis::validate::validate;
-use tangle_emit::glsl::glsl;
 use tangle_program::case::Case;
 use tangle_program::tree::SiteId;
 
@@ -79,10 +78,9 @@ pub struct Minimized {
 type Key = [u64; 2];
 
 fn key(case: &Case) -> Key {
-    let text = glsl(case);
     [0u8, 1].map(|half| {
         let mut hasher = DefaultHasher::new();
-        (half, &text, case.tier, &case.variant, &case.entry_point, &case.data).hash(&mut hasher);
+        (half, &case.program, case.tier, &case.variant, &case.entry_point, &case.data).hash(&mut hasher);
         hasher.finish()
     })
 }

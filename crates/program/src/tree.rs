@@ -87,6 +87,13 @@ pub struct Function {
 }
 
 impl Function {
+    /// Changes the body by what the function declares, which is given without it.
+    pub fn change_body(&mut self, change: impl FnOnce(&Function, &mut Block)) {
+        let mut body = std::mem::take(&mut self.body);
+        change(self, &mut body);
+        self.body = body;
+    }
+
     /// The type of a variable, or `None` if there is no such variable.
     pub fn var_type(&self, var: VarId) -> Option<Type> {
         let var = var as usize;

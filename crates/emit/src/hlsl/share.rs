@@ -177,8 +177,7 @@ pub(crate) fn fitted(mut case: Case, dialect: Dialect) -> Case {
     let workgroups = case.entry_point.workgroups_mut();
     (workgroups.default_size, workgroups.derivative_group) = (None, None);
     for function in &mut case.program.functions {
-        let declarations = Function { body: Block::new(), ..function.clone() };
-        fit_block(dialect, &declarations, &mut function.body);
+        function.change_body(|function, body| fit_block(dialect, function, body));
     }
     if validate(&case).is_ok() { case } else { before }
 }

@@ -189,9 +189,7 @@ pub fn fitted(mut case: Case) -> Case {
     (workgroups.default_size, workgroups.derivative_group) = (None, None);
     let last = case.program.functions.len().saturating_sub(1);
     for (at, function) in case.program.functions.iter_mut().enumerate() {
-        let declarations = Function { body: Block::new(), ..function.clone() };
-        let fit = Fit { function: &declarations, constants: &case.data.constants };
-        fit.block(&mut function.body);
+        function.change_body(|function, body| Fit { function, constants: &case.data.constants }.block(body));
         if nested_barriers(function, at == last) {
             let mut may_have_ended = at != last;
             for stmt in &mut function.body {
