@@ -97,6 +97,7 @@ faults! {
     AtomicsOfOthersForgotten: "of atomics that nothing orders the last one counts alone",
     BarrierHidesLostWrites: "what lanes on an open path wrote before a barrier is not seen behind it",
     FenceReleasesAll: "a fence releases what is done up to the next control barrier",
+    BarrierAcquires: "what was released before a control barrier is ordered behind it, whoever acquires",
     VolatileInOrder: "volatile accesses are made in the order of execution here",
     OpenBarrierOrdersNothing: "a subgroup barrier orders nothing if it is open which lanes execute it",
     AtomicOrIsXor: "OpAtomicOr is OpAtomicXor",
@@ -110,7 +111,7 @@ faults! {
 
 impl Planted {
     /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 22] = [
+    pub const BY_HAND: [Planted; 23] = [
         Planted::PrivateIsShared,
         Planted::ScopesIgnored,
         Planted::AliasesAssumed,
@@ -128,6 +129,7 @@ impl Planted {
         Planted::OpenAddressInOrder,
         Planted::AtomicsOfOthersForgotten,
         Planted::FenceReleasesAll,
+        Planted::BarrierAcquires,
         Planted::VolatileInOrder,
         Planted::DotOverflows,
         Planted::FractOfHost,

@@ -80,6 +80,9 @@
 //! memory. Of accesses that are not the values are open ([`Why::Private`]); one whose read came first is found out by running again. Barriers and fences
 //! order invocations that are within their memory scope.
 //!
+//! A control barrier orders a kind of memory that it does not name only together with a fence that releases before it and one that acquires behind it. Without the
+//! second one values are open ([`Why::Unacquired`]).
+//!
 //! Several variables, or several descriptors, may have one buffer. Accesses through different ones are ordered as those of one variable only if these are
 //! `Aliased`, and visible only as far as both share them; else the values are open ([`Why::Aliased`]).
 //!
@@ -93,7 +96,6 @@
 //! - Expressions of floats without `NoContraction` may be rearranged through variables, phis, selections and calls, but not through memory that others
 //!   see, nor by identities of functions (`exec/expansion.rs` lists what continues an expression).
 //! - Races are found in the orders that are executed, not in all.
-//! - A barrier that acquires and releases a kind of memory stands for both sides; that each of several fences beside it has its counterpart is not checked.
 //! - Pointers that are parameters of functions count as the variables that they come from, and physical addresses of one buffer as one pointer; both as `Aliased`.
 //! - `undefined` means that this execution has undefined behaviour. That no execution has any is not shown, except for what depends on lane sets as above.
 //!

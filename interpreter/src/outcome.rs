@@ -54,6 +54,9 @@ pub enum Why {
     Tangle,
     /// Open: the order of atomics of several invocations, or of accesses to one location.
     Order,
+    /// Open: another invocation released the access before a control barrier, but this one acquires nothing behind it: a fence is missing there (Vulkan memory
+    /// model, "Synchronizes-With").
+    Unacquired,
     /// Open: the result of a floating-point operation is only bounded by its precision (Vulkan, "Precision and Operation of SPIR-V
     /// Instructions").
     Precision,
@@ -90,6 +93,7 @@ impl Why {
             Why::OutsideImage => "read from outside of an image",
             Why::Tangle => "the lanes that execute it together are not determined",
             Why::Order => "the order of accesses is not determined",
+            Why::Unacquired => "another invocation's access is fenced before the barrier, but none behind it acquires",
             Why::Precision => "determined up to its precision only",
             Why::Private => {
                 "another invocation's access is not made available and visible (Coherent, NonPrivate, memory scopes)"

@@ -818,14 +818,14 @@ fn storage_images() {
     let write = "imageStore(u, own(), uvec4(lane * 3u));";
     let read = "LOG(imageLoad(u, ivec2(lane % 4u, 1u - lane / 4u)).x);";
     for (body, words) in [
-        (format!("{write} memoryBarrierImage(); barrier(); {read}").as_str(), "c f 12 15 0 3 6 9"),
+        (format!("{write} memoryBarrierImage(); barrier(); memoryBarrierImage(); {read}").as_str(), "c f 12 15 0 3 6 9"),
         (&format!("{write} {} LOG(imageLoad(u, own()).w);", read.replace("1u - lane / 4u", "lane / 4u")), "0,1 3,1 6,1 9,1 c,1 f,1 12,1 15,1"),
         ("ivec3 s = imageSize(f); LOG(uint(s.x)); LOG(uint(s.y)); LOG(uint(s.z));", &["4,2,2"; 8].join(" ")),
         // Stores outside of it have no effect; what is read there is open.
         ("imageStore(u, own() - ivec2(lane / 7u * 7u, 0), uvec4(9u)); LOG(imageLoad(u, own()).x);", "9 9 9 9 9 9 9 0"),
         ("LOG(imageLoad(u, own() + ivec2(1, 0)).x);", "0 0 0 ? 0 0 0 ?"),
         ("LOG(imageAtomicAdd(u, own() + ivec2(1, 0), 5u)); LOG(imageLoad(u, own() + ivec2(1, 0)).x);", "0,5 0,5 0,5 ?,? 0,5 0,5 0,5 ?,?"),
-        ("imageAtomicAdd(u, ivec2(2, 1), lane); memoryBarrierImage(); barrier(); LOG(imageLoad(u, ivec2(2, 1)).x);", &["1c"; 8].join(" ")),
+        ("imageAtomicAdd(u, ivec2(2, 1), lane); memoryBarrierImage(); barrier(); memoryBarrierImage(); LOG(imageLoad(u, ivec2(2, 1)).x);", &["1c"; 8].join(" ")),
         // -4 to 3, and what eight bits do not hold.
         (
             "imageStore(i, own(), ivec4(int(lane) - 4, 128, -128, 127)); ivec4 x = imageLoad(i, own());
@@ -2035,12 +2035,12 @@ fn writes_on_an_open_path_behind_something_that_orders_them() {
     assert_eq!(fifth(flag), None);
 }
 
-/// "A is program-ordered before (or equals) C" (Vulkan memory model, of a release barrier A and a control barrier C): a fence releases what stands before
-/// it, and what stands between it and the control barrier is not released.
+/// "A is program-ordered before (or equals) C", "C is program-ordered before (or equals) B" (Vulkan memory model, of a release barrier A, a control barrier C
+/// and an acquire barrier B): a fence releases what stands before it, and what stands between it and the control barrier is not released.
 #[test]
 fn a_fence_orders_what_was_done_before_it() {
     let exchange = |before: &str, between: &str| {
-        format!("{before} memoryBarrierBuffer(); {between} barrier(); LOG(data[lane ^ 1u]);")
+        format!("{before} memoryBarrierBuffer(); {between} barrier(); memoryBarrierBuffer(); LOG(data[lane ^ 1u]);")
     };
     check_all(&exchange("data[lane] = lane;", ""), "1 0 3 2 5 4 7 6");
     check_all(&exchange("data[lane] = lane;", "s[lane] = 1u;"), "1 0 3 2 5 4 7 6");
@@ -2050,6 +2050,71 @@ fn a_fence_orders_what_was_done_before_it() {
     assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::DataRace));
     let faulty = run(&compile("", &racy), Tier::Maximal, Some(Planted::FenceReleasesAll));
     assert_eq!(self::text(&faulty), "1 0 3 2 5 4 7 6");
+}
+
+/// The same: behind the control barrier somebody has to acquire, and before it to release.
+#[test]
+fn barriers_and_fences_acquire_what_was_released() {
+    let declarations = "#extension GL_KHR_memory_scope_semantics : require
+        #define FENCE(what) memoryBarrier(gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, what);
+        #define BARRIER(execution, what) controlBarrier(execution, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, what);
+        #define RELEASE gl_SemanticsRelease
+        #define ACQUIRE gl_SemanticsAcquire
+        #define BOTH gl_SemanticsAcquireRelease
+        #define TOGETHER controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, 0, 0);
+        #define OF_SUBGROUP controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, 0, 0);";
+    let exchange = |between: &str| format!("data[lane] = lane; {between} LOG(data[lane ^ 1u]);");
+    let (ordered, open, race) = ("1 0 3 2 5 4 7 6", "? ? ? ? ? ? ? ?", "DataRace");
+    let found = |body: &str, fault: Option<Planted>| {
+        let outcome = run(&compile(declarations, body), Tier::Maximal, fault);
+        match &outcome.end {
+            End::Undefined(what) => format!("{:?}", what.rule),
+            End::Completed => text(&outcome),
+        }
+    };
+    for (between, expected) in [
+        ("FENCE(BOTH) TOGETHER FENCE(BOTH)", ordered),
+        ("FENCE(RELEASE) TOGETHER FENCE(ACQUIRE)", ordered),
+        ("FENCE(RELEASE) OF_SUBGROUP FENCE(ACQUIRE)", ordered),
+        ("BARRIER(gl_ScopeWorkgroup, RELEASE) FENCE(ACQUIRE)", ordered),
+        ("BARRIER(gl_ScopeSubgroup, RELEASE) FENCE(ACQUIRE)", ordered),
+        ("FENCE(RELEASE) BARRIER(gl_ScopeWorkgroup, ACQUIRE)", ordered),
+        ("FENCE(RELEASE) BARRIER(gl_ScopeSubgroup, ACQUIRE)", ordered),
+        ("FENCE(RELEASE) TOGETHER OF_SUBGROUP TOGETHER FENCE(ACQUIRE)", ordered),
+        ("FENCE(BOTH) TOGETHER", open),
+        ("FENCE(BOTH) OF_SUBGROUP", open),
+        ("FENCE(RELEASE) TOGETHER FENCE(RELEASE)", open),
+        ("BARRIER(gl_ScopeWorkgroup, RELEASE)", open),
+        ("BARRIER(gl_ScopeSubgroup, RELEASE)", open),
+        ("FENCE(ACQUIRE) TOGETHER FENCE(ACQUIRE)", race),
+        ("FENCE(ACQUIRE) OF_SUBGROUP FENCE(ACQUIRE)", race),
+        ("TOGETHER FENCE(BOTH)", race),
+        ("BARRIER(gl_ScopeWorkgroup, ACQUIRE)", race),
+        // Those that acquire, of one subgroup.
+        ("FENCE(RELEASE) TOGETHER if (lane < 4u) FENCE(ACQUIRE)", "1 0 3 2 ? ? ? ?"),
+        // Those that release.
+        ("if (lane < 4u) FENCE(RELEASE) TOGETHER FENCE(ACQUIRE)", race),
+    ] {
+        assert_eq!(found(&exchange(between), None), expected, "{between}");
+    }
+    let later = |behind: &str| {
+        format!("uint x = data[lane ^ 1u]; FENCE(BOTH) TOGETHER {behind} data[lane] = 5u; FENCE(BOTH) LOG(x);")
+    };
+    assert_eq!(found(&later("FENCE(ACQUIRE)"), None), "0 0 0 0 0 0 0 0");
+    assert_eq!(found(&later(""), None), open);
+    let outcome = run(&compile(declarations, &exchange("FENCE(BOTH) TOGETHER")), Tier::Maximal, None);
+    assert!(outcome.reasons.iter().any(|reason| reason.why == Why::Unacquired), "{:?}", outcome.reasons);
+    let acquires = Some(Planted::BarrierAcquires);
+    assert_eq!(found(&exchange("FENCE(BOTH) TOGETHER"), acquires), ordered);
+    assert_eq!(found(&later(""), acquires), "0 0 0 0 0 0 0 0");
+}
+
+/// Atomics may order a read behind a write that is executed here behind it.
+#[test]
+fn a_read_may_come_behind_a_write_that_is_released_later() {
+    let body = "if (lane == 0u) { atomicAdd(data[0], 0u); memoryBarrierBuffer(); LOG(data[1]); }
+        if (lane == 1u) { data[1] = 7u; memoryBarrierBuffer(); atomicAdd(data[0], 1u); }";
+    check("", body, &[(Tier::Maximal, "? - - - - - - -"), (Tier::Plain, "? - - - - - - -")]);
 }
 
 /// "X and Y are not mutually-ordered atomic operations" (Vulkan memory model, "Data Race"): volatile accesses are none, and nothing orders them.
@@ -2117,7 +2182,7 @@ fn atomics_whose_order_is_open() {
         let outcome = run(&compile(declarations, &racy), Tier::Maximal, None);
         assert!(matches!(outcome.end, End::Undefined(what) if what.rule == Rule::DataRace));
     }
-    for barrier in ["subgroupBarrier();", "memoryBarrierBuffer(); barrier();"] {
+    for barrier in ["subgroupBarrier();", "memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();"] {
         let body = format!("{load} {barrier} if (lane == 7u) data[0] = 1u; LOG(r);");
         check(declarations, &body, &[(Tier::Maximal, "0 0 0 0 0 0 0 0")]);
         let body = format!("{load} {barrier} if (lane == 7u) atomicAdd(data[0], 1u); LOG(r);");

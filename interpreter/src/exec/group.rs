@@ -667,7 +667,7 @@ impl Machine<'_> {
                 self.memory.hand_over(semantics, &slots);
                 // Whoever else is there, those of one class are together.
                 for part in if known { vec![slots.clone()] } else { self.by_class(&slots) } {
-                    self.memory.subgroup_barrier(orders, &part, layout);
+                    self.memory.subgroup_barrier(semantics, &part, layout);
                 }
                 self.memory.take_over(semantics, &slots);
             }
@@ -701,7 +701,7 @@ impl Machine<'_> {
         }
         self.memory.hand_over(semantics, &self.active);
         let orders = if self.is(Planted::ScopesIgnored) { within_subgroups } else { orders };
-        self.memory.workgroup_barrier(orders, within_subgroups, &self.active, taint, layout);
+        self.memory.workgroup_barrier(orders, semantics, &self.active, taint, layout);
         self.memory.take_over(semantics, &self.active);
         Ok(())
     }

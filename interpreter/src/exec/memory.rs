@@ -65,12 +65,16 @@ const OTHERS_ACTED: u8 = 8;
 struct Order {
     /// Accesses up to this time are ordered before everything that follows.
     floor: u32,
-    /// By invocation: so are its accesses up to this time, which it fenced before a barrier. Empty where none did.
+    /// By invocation: so are its accesses up to this time, which it released before a barrier behind which all acquired. Empty where none did.
     until: Vec<u32>,
+    /// The same before all acquire.
+    handed: Vec<u32>,
     now: Vec<u32>,
     /// By invocation and lane of its subgroup: the time up to which that lane's accesses are ordered before it. Empty before the first subgroup
     /// barrier.
     seen: Vec<u32>,
+    /// The same before it acquires.
+    offered: Vec<u32>,
     lanes: usize,
 }
 
@@ -161,9 +165,11 @@ pub(crate) struct Memory {
     aliases: Option<Aliases>,
     /// [`PipelineOptions::equal_stores`](crate::PipelineOptions), and by object and granule: who else has stored what is there, and when.
     equal: Option<FxHashMap<(u32, usize), Vec<(u32, u32)>>>,
-    /// By invocation and kind of memory: the time of the last fence since the last control barrier, or 0; of any scope that holds the subgroup, and of
-    /// those that hold the workgroup.
+    /// By invocation and kind of memory: the time of the last fence that released since the last control barrier, or 0; of any scope that holds the
+    /// subgroup, and of those that hold the workgroup.
     fenced: Vec<[[u32; 3]; 2]>,
+    /// How many invocations came to the last barrier of the workgroup.
+    waited: usize,
     /// [`Code::made_available`](crate::code::Code), `made_visible`.
     made: [Orders; 2],
     /// New locations (object, granule) of which a read is open, since a write behind it may already be seen, and why that is.
@@ -176,6 +182,8 @@ pub(crate) struct Memory {
     pub only_last_atomic: bool,
     /// [`Planted::PrivateIsShared`](crate::faults::Planted).
     pub private_is_shared: bool,
+    /// [`Planted::BarrierAcquires`](crate::faults::Planted).
+    pub barriers_acquire: bool,
     /// [`Planted::ScopesIgnored`](crate::faults::Planted).
     pub scopes_ignored: bool,
     /// [`Planted::AliasesAssumed`](crate::faults::Planted).

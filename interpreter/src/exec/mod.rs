@@ -142,6 +142,7 @@ impl<'a> Machine<'a> {
         machine.memory.only_last_atomic = shared.fault == Some(Planted::AtomicsOfOthersForgotten);
         machine.memory.private_is_shared = shared.fault == Some(Planted::PrivateIsShared);
         machine.memory.aliases_assumed = shared.fault == Some(Planted::AliasesAssumed);
+        machine.memory.barriers_acquire = shared.fault == Some(Planted::BarrierAcquires);
         machine.memory.scopes_ignored = shared.fault == Some(Planted::ScopesIgnored);
         machine.start(shared);
         machine

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::sparse::PAGE;
 use super::sync::{Suspect, Sync};
-use super::{ATOMIC_WROTE, MANY, MIXED, Memory, OTHERS_ACTED, PRIVATE_READ, Shadow, UNKNOWN_SCOPES};
+use super::{ATOMIC_WROTE, MANY, MIXED, Memory, OTHERS_ACTED, Order, PRIVATE_READ, Shadow, UNKNOWN_SCOPES};
 use crate::code::*;
 use crate::exec::layout::Layout;
 use crate::exec::stop::Stop;
@@ -45,9 +45,19 @@ impl Memory {
             return true;
         }
         let order = &self.orders[domain];
-        let same = layout.places[other].subgroup == layout.places[slot].subgroup;
-        let lane = layout.places[other].lane as usize;
-        same && order.seen.get(slot * order.lanes + lane).is_some_and(|&seen| time <= seen)
+        order.is_in(&order.seen, time, slot, other, layout)
+            || self.barriers_acquire && self.is_offered(domain, invocation, time, slot, layout)
+    }
+
+    /// True if it would be, had this one acquired behind the control barrier before which the other released: C and no acquire barrier B behind it (Vulkan memory
+    /// model, "Synchronizes-With"). It is not called a race, since shaders of GLSL seldom have the second fence (`memoryBarrierBuffer(); barrier();`), but what
+    /// is read is open: a driver may access memory earlier that nothing keeps behind the barrier.
+    fn is_offered(&self, domain: usize, invocation: u32, time: u32, slot: usize, layout: &Layout) -> bool {
+        let other = (invocation - 1).wrapping_sub(self.workgroup * self.n) as usize;
+        let order = &self.orders[domain];
+        other < self.n as usize
+            && (order.handed.get(other).is_some_and(|&handed| time <= handed)
+                || order.is_in(&order.offered, time, slot, other, layout))
     }
 
     /// True if what an invocation did at a time is ordered before what everybody of the workgroup does now.
@@ -57,7 +67,17 @@ impl Memory {
         time <= order.floor || order.until.get(other).is_some_and(|&until| time <= until)
     }
 
-    /// `OpMemoryBarrier`: the next control barrier orders what was done in these kinds of memory, too.
+    /// For how many of the levels of [`Memory::fenced`] a memory scope counts.
+    fn levels(&self, scope: Reach) -> usize {
+        match scope {
+            Reach::Nobody => 0,
+            Reach::Subgroup if !self.scopes_ignored => 1,
+            Reach::Subgroup | Reach::Workgroup | Reach::Everybody => 2,
+        }
+    }
+
+    /// `OpMemoryBarrier`: what was done before is released by the next control barrier, and what others released before the last one is before what is
+    /// done from now on.
     pub fn fence(&mut self, semantics: Semantics, slots: &[u32]) {
         self.release(semantics, slots);
         if let Some(sync) = &self.sync {
@@ -66,16 +86,34 @@ impl Memory {
             let acquires: SmallVec<[u32; 64]> = acquires.collect();
             self.acquire(semantics, &acquires);
         }
-        let levels = match semantics.scope {
-            Reach::Nobody => 0,
-            Reach::Subgroup if !self.scopes_ignored => 1,
-            Reach::Subgroup | Reach::Workgroup | Reach::Everybody => 2,
-        };
-        for (domain, _) in semantics.kinds().iter().enumerate().filter(|(_, orders)| **orders) {
+        let levels = self.levels(semantics.scope);
+        for domain in 0..self.orders.len() {
+            if semantics.acquires[domain] {
+                self.accept(domain, levels, slots);
+            }
+            if semantics.releases[domain] {
+                for &slot in slots {
+                    let now = &mut self.orders[domain].now[slot as usize];
+                    self.fenced[slot as usize].iter_mut().take(levels).for_each(|fenced| fenced[domain] = *now);
+                    *now += 1;
+                }
+            }
+        }
+    }
+
+    /// Invocations acquire behind a control barrier.
+    fn accept(&mut self, domain: usize, levels: usize, slots: &[u32]) {
+        let order = &mut self.orders[domain];
+        if levels > OF_WORKGROUP && slots.len() >= self.waited && !order.handed.is_empty() {
+            order.until.resize(order.handed.len(), 0);
+            order.until.iter_mut().zip(&order.handed).for_each(|(until, handed)| *until = (*until).max(*handed));
+        }
+        if levels > OF_SUBGROUP && !order.offered.is_empty() {
+            order.seen.resize(order.offered.len(), order.floor);
             for &slot in slots {
-                let now = &mut self.orders[domain].now[slot as usize];
-                self.fenced[slot as usize].iter_mut().take(levels).for_each(|fenced| fenced[domain] = *now);
-                *now += 1;
+                let row = slot as usize * order.lanes..(slot as usize + 1) * order.lanes;
+                let both = order.seen[row.clone()].iter_mut().zip(&order.offered[row]);
+                both.for_each(|(seen, offered)| *seen = (*seen).max(*offered));
             }
         }
     }
@@ -93,65 +131,88 @@ impl Memory {
         }
     }
 
-    /// The kinds of memory for which all lanes executed a fence since the last barrier, whose scope holds those that the barrier waits for: a barrier orders
-    /// what was done before it.
-    fn all_fenced(&self, level: usize, slots: &[u32]) -> Orders {
-        std::array::from_fn(|domain| slots.iter().all(|&slot| self.fenced[slot as usize][level][domain] != 0))
-    }
-
-    /// The lanes are ordered among each other.
-    pub fn subgroup_barrier(&mut self, orders: Orders, slots: &[u32], layout: &Layout) {
-        self.order_subgroup(orders, [true; 3], slots, layout);
+    /// Lanes of a subgroup come to a control barrier.
+    pub fn subgroup_barrier(&mut self, semantics: Semantics, slots: &[u32], layout: &Layout) {
+        self.order_subgroup(semantics, [true; 3], slots, layout);
         slots.iter().for_each(|&slot| self.fenced[slot as usize] = Default::default());
     }
 
-    /// Lanes of a subgroup are ordered among each other in some kinds of memory, and in those that all of them have fenced.
-    fn order_subgroup(&mut self, orders: Orders, kinds: Orders, slots: &[u32], layout: &Layout) {
-        let fenced = self.all_fenced(OF_SUBGROUP, slots);
-        for (domain, order) in self
-            .orders
-            .iter_mut()
-            .enumerate()
-            .filter(|(domain, _)| kinds[*domain] && (orders[*domain] || fenced[*domain]))
-        {
-            let lanes = order.lanes;
-            if order.seen.is_empty() {
-                order.seen = vec![order.floor; self.n as usize * lanes];
+    /// Lanes of a subgroup are ordered among each other in some kinds of memory: what each released, by a fence or the barrier itself, before what each does
+    /// from now on, if the barrier acquires, else once it has.
+    fn order_subgroup(&mut self, semantics: Semantics, kinds: Orders, slots: &[u32], layout: &Layout) {
+        let named = self.levels(semantics.scope) > OF_SUBGROUP;
+        for domain in (0..self.orders.len()).filter(|&domain| kinds[domain]) {
+            let (releases, acquires) = (named && semantics.releases[domain], named && semantics.acquires[domain]);
+            let fenced = |slot: u32| self.fenced[slot as usize][OF_SUBGROUP][domain];
+            if !releases && slots.iter().all(|&slot| fenced(slot) == 0) {
+                if acquires {
+                    self.accept(domain, OF_SUBGROUP + 1, slots);
+                }
+                continue;
             }
+            let order = &mut self.orders[domain];
+            let lanes = order.lanes;
+            let size = self.n as usize * lanes;
+            order.seen.resize(size, order.floor);
             let mut joined = vec![order.floor; lanes];
             for &slot in slots {
                 let row = &order.seen[slot as usize * lanes..(slot as usize + 1) * lanes];
                 joined.iter_mut().zip(row).for_each(|(x, y)| *x = (*x).max(*y));
                 let lane = layout.places[slot as usize].lane as usize;
-                let fenced = self.fenced[slot as usize][OF_SUBGROUP][domain];
-                let done = if orders[domain] { order.now[slot as usize] } else { fenced };
+                let done =
+                    if releases { order.now[slot as usize] } else { self.fenced[slot as usize][OF_SUBGROUP][domain] };
                 joined[lane] = joined[lane].max(done);
             }
+            order.offered.resize(size, order.floor);
             for &slot in slots {
-                order.seen[slot as usize * lanes..(slot as usize + 1) * lanes].copy_from_slice(&joined);
+                let row = &mut order.offered[slot as usize * lanes..(slot as usize + 1) * lanes];
+                row.iter_mut().zip(&joined).for_each(|(offered, joined)| *offered = (*offered).max(*joined));
                 order.now[slot as usize] += 1;
+            }
+            if acquires {
+                self.accept(domain, OF_SUBGROUP + 1, slots);
             }
         }
     }
 
-    /// All invocations of the workgroup are ordered, or in some kinds of memory (`within`) those of each subgroup; those in `slots` are known to come, each behind
-    /// its own fences. With a taint, what was written before may since have been overwritten by one of the others, whose path is unknown.
-    pub fn workgroup_barrier(&mut self, orders: Orders, within: Orders, slots: &[u32], taint: u32, layout: &Layout) {
+    /// All invocations of the workgroup are ordered, in the kinds of memory of which the barrier acquires and releases with all of them (`orders`), or in which they
+    /// release by fences before it and acquire by fences behind it; those in `slots` are known to come. With a taint, what was written before may since have
+    /// been overwritten by one of the others, whose path is unknown.
+    pub fn workgroup_barrier(
+        &mut self,
+        orders: Orders,
+        semantics: Semantics,
+        slots: &[u32],
+        taint: u32,
+        layout: &Layout,
+    ) {
         self.barriers.iter_mut().zip(orders).for_each(|(count, orders)| *count += u32::from(orders));
-        let fenced = self.all_fenced(OF_WORKGROUP, slots);
-        for (domain, order) in self.orders.iter_mut().enumerate() {
+        self.waited = slots.len();
+        let named = self.levels(semantics.scope) > OF_WORKGROUP;
+        for domain in 0..self.orders.len() {
+            let (releases, acquires) = (named && semantics.releases[domain], named && semantics.acquires[domain]);
+            let order = &mut self.orders[domain];
+            let fenced = |slot: u32| self.fenced[slot as usize][OF_WORKGROUP][domain];
             if orders[domain] {
                 let latest = order.now.iter().copied().max().unwrap_or(1);
                 order.floor = latest;
                 order.now.fill(latest + 1);
-                order.seen.clear();
-                order.until.clear();
-            } else if fenced[domain] {
-                order.until.resize(self.n as usize, 0);
-                let time = |slot: u32| self.fenced[slot as usize][OF_WORKGROUP][domain];
-                slots.iter().for_each(|&slot| order.until[slot as usize] = time(slot));
-            } else {
+                for known in [&mut order.until, &mut order.handed, &mut order.seen, &mut order.offered] {
+                    known.clear();
+                }
+            } else if releases || slots.iter().any(|&slot| fenced(slot) != 0) {
+                order.handed.resize(self.n as usize, 0);
+                for &slot in slots {
+                    let done = if releases { order.now[slot as usize] } else { fenced(slot) };
+                    let handed = &mut order.handed[slot as usize];
+                    *handed = (*handed).max(done);
+                    order.now[slot as usize] += 1;
+                }
+            } else if !acquires {
                 continue;
+            }
+            if acquires {
+                self.accept(domain, OF_WORKGROUP + 1, slots);
             }
             if taint != 0 {
                 for object in self.objects.iter_mut().filter(|object| object.domain == domain && !object.read_only) {
@@ -159,13 +220,17 @@ impl Memory {
                 }
             }
         }
-        let rest: Orders = std::array::from_fn(|domain| !orders[domain] && !fenced[domain]);
-        if rest.iter().zip(within).any(|(rest, within)| *rest && within) || self.fenced.iter().any(|of| of[0] != of[1])
-        {
+        let rest = orders.map(|orders| !orders);
+        let is_partly = |domain: usize| {
+            let of_subgroup = self.levels(semantics.scope) > OF_SUBGROUP && semantics.kinds()[domain];
+            rest[domain]
+                && (of_subgroup || slots.iter().any(|&slot| self.fenced[slot as usize][OF_SUBGROUP][domain] != 0))
+        };
+        if (0..rest.len()).any(is_partly) {
             for subgroup in &layout.subgroups {
                 let lanes: SmallVec<[u32; 128]> =
                     subgroup.slots.iter().copied().filter(|slot| slots.contains(slot)).collect();
-                self.order_subgroup(within, rest, &lanes, layout);
+                self.order_subgroup(semantics, rest, &lanes, layout);
             }
         }
         slots.iter().for_each(|&slot| self.fenced[slot as usize] = Default::default());
@@ -358,24 +423,29 @@ impl Memory {
             let shadow = self.objects[object as usize].shadow.get(at);
             let follows =
                 |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
-            if !follows(shadow.writer, shadow.written) {
-                clashes.push((shadow.writer, shadow.written, true));
-                open = Some(Why::Order);
-            }
-            if (writes || shadow.kind != 1)
-                && let Some((who, when)) = self.late(shadow.atomic, shadow.acted, follows)
+            let may_follow =
+                |who: u32, when: u32| follows(who, when) || self.is_offered(domain, who, when, slot, layout);
+            let acted = if writes || shadow.kind != 1 { shadow.atomic } else { 0 };
+            let read = if writes { shadow.reader } else { 0 };
+            let mut read_is_open = None;
+            for (who, when, wrote) in
+                [(shadow.writer, shadow.written, true), (acted, shadow.acted, true), (read, shadow.read, false)]
             {
-                clashes.push((who, when, true));
-                open = Some(Why::Order);
+                if self.late(who, when, follows).is_some() {
+                    let clash = self.late(who, when, may_follow);
+                    let why = if clash.is_some() { Why::Order } else { Why::Unacquired };
+                    *(if wrote { &mut open } else { &mut read_is_open }) = Some(why);
+                    clashes.extend(clash.map(|(who, when)| (who, when, wrote)));
+                }
             }
-            clashes.extend(self.late_equal(object, at, follows).map(|(who, when)| (who, when, true)));
-            if writes {
-                clashes.extend(self.late(shadow.reader, shadow.read, follows).map(|(who, when)| (who, when, false)));
-            }
+            clashes.extend(self.late_equal(object, at, may_follow).map(|(who, when)| (who, when, true)));
             // Of several readers some other may not.
             let reader_precedes = shadow.reader & MANY == 0 && follows(shadow.reader, shadow.read);
             for clash in clashes.drain(..) {
                 self.unordered(object, at, slot, clash)?;
+            }
+            if let Some(why) = read_is_open {
+                self.reads_are_open(object, at, why)?;
             }
             if self.hides_write(shadow, slot, writes, sharing, layout) {
                 open.get_or_insert(Why::Private);
@@ -564,10 +634,7 @@ impl Memory {
         let time = self.orders[domain].now[slot];
         let mut shadow = bytes.shadow.get(at);
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
-        let wrote = (!follows(shadow.writer, shadow.written)).then_some((shadow.writer, shadow.written, true));
-        let equal = self.late_equal(object, at, follows).map(|(who, when)| (who, when, true));
-        let read =
-            self.late(shadow.reader, shadow.read, follows).filter(|_| kind != 1).map(|(who, when)| (who, when, false));
+        let may_follow = |who: u32, when: u32| follows(who, when) || self.is_offered(domain, who, when, slot, layout);
         let sharing = self.completed(Sharing { non_private: true, reach: scope }, domain, false);
         // Nobody else has workgroup memory.
         let scope = if domain == 0 && scope == Reach::Workgroup { Reach::Everybody } else { scope };
@@ -575,18 +642,32 @@ impl Memory {
         // if they were non-atomic operations" (Vulkan memory model, "Atomic Operation"). That needs both to be within the scope of the other one.
         let both_load = kind == 1 && shadow.kind == 1;
         let mutual = |who: u32| self.reaches(scope.min(shadow.scope), who, slot, layout);
-        let alien = match shadow.flags & UNKNOWN_SCOPES {
-            0 if !both_load => self.late(shadow.atomic, shadow.acted, |who, when| follows(who, when) || mutual(who)),
-            _ => None,
+        let late = |follows: &dyn Fn(u32, u32) -> bool| {
+            let wrote = (!follows(shadow.writer, shadow.written)).then_some((shadow.writer, shadow.written));
+            let equal = self.late_equal(object, at, follows);
+            let read = self.late(shadow.reader, shadow.read, follows).filter(|_| kind != 1);
+            let alien = match shadow.flags & UNKNOWN_SCOPES {
+                0 if !both_load => {
+                    self.late(shadow.atomic, shadow.acted, |who, when| follows(who, when) || mutual(who))
+                }
+                _ => None,
+            };
+            [wrote, equal, read, alien]
         };
-        let alien = alien.map(|(who, when)| (who, when, true));
-        let clashes = [wrote, equal, read, alien];
-        for clash in clashes.into_iter().flatten() {
-            self.unordered(object, at, slot, clash)?;
+        let [wrote, equal, read, alien] = late(&follows);
+        let is_alone = [wrote, equal, read, alien].iter().all(Option::is_none);
+        if !is_alone {
+            let [wrote, equal, read, alien] = late(&may_follow);
+            for (clash, wrote) in [(wrote, true), (equal, true), (read, false), (alien, true)] {
+                clash.map_or(Ok(()), |(who, when)| self.unordered(object, at, slot, (who, when, wrote)))?;
+            }
+        }
+        if read.is_some() {
+            self.reads_are_open(object, at, Why::Order)?;
         }
         let follows = |who: u32, when: u32| who == 0 || who == me || self.is_ordered(domain, who, when, slot, layout);
         let ordered = self.late(shadow.atomic, shadow.acted, follows).is_none();
-        let others = !both_load && !ordered || clashes.iter().any(Option::is_some);
+        let others = !both_load && !ordered || !is_alone;
         let hides_read = kind != 1 && self.hides_read(shadow, me, sharing);
         if hides_read {
             self.reads_are_open(object, at, Why::Private)?;
@@ -617,6 +698,15 @@ impl Memory {
         let bytes = &mut self.objects[object as usize];
         *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = shadow;
         Ok((others, kind == MIXED))
+    }
+}
+
+impl Order {
+    /// True if a table of each lane's time, by invocation and lane of its subgroup, has this time of another lane of the subgroup.
+    fn is_in(&self, table: &[u32], time: u32, slot: usize, other: usize, layout: &Layout) -> bool {
+        let same = layout.places[other].subgroup == layout.places[slot].subgroup;
+        let lane = layout.places[other].lane as usize;
+        same && table.get(slot * self.lanes + lane).is_some_and(|&known| time <= known)
     }
 }
 
