@@ -76,6 +76,7 @@ program_of_packages() {
     )
     loader=$(find "$work/lib" -name 'ld-linux*' | head -n 1)
     if [[ -n $loader ]]; then
+        [[ $# != 0 ]] || basename "$loader" >"$work/loader"
         start="exec \"\$here/lib/$(basename "$loader")\" --library-path \"\$here/lib\" \"\$here/program\""
     else
         start="LD_LIBRARY_PATH=\$here/lib exec \"\$here/program\""

@@ -150,7 +150,7 @@ fn assert_within(case: &Case, config: &Config) {
 
 #[test]
 fn sizes_are_limits() {
-    let size = Size { top: 3, statements: 8, depth: 2, functions: 0, log_words: 64, steps: 400 };
+    let size = Size { top: 3, statements: 8, depth: 2, functions: 0, log_words: 64, steps: 400, series: (14, 30) };
     for seed in 0..SEEDS {
         let case = from_seed(seed, &Config { size: Some(size), ..Config::default() });
         let cost = cost(&case);

@@ -213,6 +213,7 @@ pub fn run(args: Args) -> anyhow::Result<Found> {
             variant: args.variant,
             inputs: args.inputs.unwrap_or(economy.inputs),
             long_loops: economy.long_loops,
+            is_halved: economy.is_halved,
             without,
             deadly,
             seldom,

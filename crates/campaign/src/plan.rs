@@ -115,6 +115,9 @@ pub struct Choice {
     /// Of how many programs with a loop of tens of thousands of iterations one is drawn.
     #[serde(default = "one")]
     pub long_loops: NonZero<u32>,
+    /// Whether programs are half as large as those of their profile.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_halved: bool,
     /// What no case contains: how a campaign is steered away from what is known to be broken.
     #[serde(default)]
     pub without: BTreeSet<Combination>,
@@ -143,6 +146,7 @@ impl Default for Choice {
             variant: None,
             inputs: INPUTS,
             long_loops: one(),
+            is_halved: false,
             without: BTreeSet::new(),
             deadly: BTreeSet::new(),
             seldom: BTreeSet::new(),
@@ -155,7 +159,7 @@ impl Default for Choice {
 impl Choice {
     /// What it makes its cases of.
     pub fn economy(&self) -> Economy {
-        Economy { inputs: self.inputs, long_loops: self.long_loops }
+        Economy { inputs: self.inputs, long_loops: self.long_loops, is_halved: self.is_halved }
     }
 }
 
@@ -374,6 +378,7 @@ impl Plan {
         let mut config = weighted(draw, class).clone();
         let drawn = *weighted(draw, PROFILE_WEIGHTS);
         config.profile = self.choice.profile.unwrap_or(drawn);
+        config.size = self.choice.is_halved.then(|| config.profile.size().halved());
         config
     }
 }
@@ -430,6 +435,8 @@ fn weighted<'a, T>(draw: &mut dyn FnMut(u32) -> u32, choices: &'a [(T, u32)]) ->
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use tangle_generator::Stats;
 
     use super::*;
 
@@ -507,6 +514,17 @@ mod tests {
         let [all, few] = [1, 16].map(numbers);
         assert!(all.len() > 8, "{all:?}");
         assert_eq!(few, all.into_iter().filter(|number| number % 16 == 0).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn halved_programs_are_smaller() {
+        let target = [Target::built_in("interpreter").expect("it is built in")];
+        let statements = |is_halved: bool| -> u32 {
+            let plan = Plan::new(Choice { seed: 3, is_halved, ..Choice::default() }, &target).expect("a plan");
+            (0..200).map(|index| Stats::of(&plan.program(index)).statements as u32).sum()
+        };
+        let [whole, half] = [false, true].map(statements);
+        assert!((0.4..0.65).contains(&(f64::from(half) / f64::from(whole))), "{half} of {whole}");
     }
 
     /// Where invocations exchange values through memory, the barrier that orders them cannot go: such a program is left out.

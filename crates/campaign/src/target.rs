@@ -327,6 +327,7 @@ impl Target {
         Economy {
             inputs: all().map(|economy| economy.inputs).max().unwrap_or(default.inputs),
             long_loops: all().map(|economy| economy.long_loops).min().unwrap_or(default.long_loops),
+            is_halved: !targets.is_empty() && all().all(|economy| economy.is_halved),
         }
     }
 

@@ -130,17 +130,18 @@ fn planted_faults_are_found() {
     assert!(Target::built_in("interpreter@9").is_err());
 }
 
-/// A driver is worth more inputs to a program than the interpreter, and more long loops; what campaigns have in common is a program.
+/// A driver is worth more inputs to a program than the interpreter, more long loops and larger programs; what campaigns have in common is a program.
 #[test]
 fn cases_are_made_of_what_pays() {
-    for (names, inputs, long_loops) in [
-        (&["interpreter"][..], 2, 16),
-        (&["interpreter", "interpreter@32"], 2, 16),
-        (&["reference"], 8, 1),
-        (&["interpreter", "reference"], 8, 1),
+    for (names, inputs, long_loops, is_halved) in [
+        (&["interpreter"][..], 2, 16, true),
+        (&["interpreter", "interpreter@32"], 2, 16, true),
+        (&["reference"], 8, 1, false),
+        (&["interpreter", "reference"], 8, 1, false),
     ] {
         let targets: Vec<Target> = names.iter().map(|name| Target::built_in(name).expect("it is built in")).collect();
         let economy = Target::economy(&targets);
-        assert_eq!((economy.inputs.get(), economy.long_loops.get()), (inputs, long_loops), "{names:?}");
+        let found = (economy.inputs.get(), economy.long_loops.get(), economy.is_halved);
+        assert_eq!(found, (inputs, long_loops, is_halved), "{names:?}");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use serde::{Deserialize, Serialize};
 use tangle_features::{Feature, Vulkan, of_stages_only};
 use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_program::tree::{Block, Expr, Function};
@@ -61,7 +62,7 @@ pub struct Call<'a> {
 }
 
 /// Why there is no module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
     /// The compiler refuses the shader, crashes or hangs, and says or shows so.
     Refused(String),
@@ -134,7 +135,7 @@ impl Compiler {
         }
         let OwnBuild { path, prefix } = place.unwrap_or_default();
         let found = (self.find)(Some(path).filter(|path| !path.as_os_str().is_empty()).as_deref())?;
-        Ok(Found { prefix, ..found })
+        Ok(if prefix.is_empty() { found } else { Found { prefix, ..found } })
     }
 }
 
@@ -162,6 +163,16 @@ fn place(name: &str) -> Option<OwnBuild> {
 /// The folder into which `./x setup --compilers` puts a compiler.
 pub fn installed(name: &str) -> Option<PathBuf> {
     Some(tangle_files::cache_folder()?.join("compilers").join(name)).filter(|folder| folder.is_dir())
+}
+
+/// A program in the folder of a compiler that `./x setup` got, and the command that starts it: the dynamic linker beside it, if its libraries need another
+/// one than the system's. The script of the program's name does the same for people, and costs a shell.
+pub(crate) fn installed_program(folder: &Path, name: &str) -> (PathBuf, Vec<String>) {
+    let Ok(loader) = std::fs::read_to_string(folder.join("loader")) else { return (folder.join(name), Vec::new()) };
+    let libraries = folder.join("lib");
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let prefix = vec![text(&libraries.join(loader.trim())), "--library-path".into(), text(&libraries)];
+    (folder.join("program"), prefix)
 }
 
 /// What to say of a compiler that is not there.

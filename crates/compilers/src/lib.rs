@@ -23,6 +23,7 @@ mod naga;
 mod slang;
 mod spirv_cross;
 pub mod started;
+mod starter;
 mod tint;
 
 use std::path::PathBuf;
@@ -32,6 +33,7 @@ use tangle_program::case::Case;
 use tangle_program::variant::FrontEnd;
 
 pub use compiler::{Call, Compiler, Failure, Found, OwnBuild, installed, set_own_build};
+pub use starter::prepare as prepare_starter;
 
 /// Every compiler, one row for each of its languages.
 pub static TABLE: &[Compiler] =

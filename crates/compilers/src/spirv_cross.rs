@@ -8,7 +8,7 @@ use tangle_features::Feature;
 use tangle_program::case::{SpirvVersion, Stage, Tier};
 use tangle_program::variant::Language;
 
-use crate::compiler::{Call, Compiler, Failure, Found, absent, installed};
+use crate::compiler::{Call, Compiler, Failure, Found, absent, installed, installed_program};
 use crate::{glslang, started};
 
 pub(crate) const GLSL: Compiler = Compiler {
@@ -51,16 +51,16 @@ pub(crate) const GLSL: Compiler = Compiler {
 };
 
 fn find(named: Option<&Path>) -> Result<Found, String> {
-    let path = match named {
-        Some(path) => path.to_owned(),
-        None => installed(GLSL.name).ok_or_else(|| absent(GLSL.name))?.join("spirv-cross"),
+    let (path, prefix) = match named {
+        Some(path) => (path.to_owned(), Vec::new()),
+        None => installed_program(&installed(GLSL.name).ok_or_else(|| absent(GLSL.name))?, "spirv-cross"),
     };
     if !path.is_file() {
         return Err(format!("there is no {}", path.display()));
     }
     let version = path.parent().and_then(|folder| std::fs::read_to_string(folder.join("version")).ok());
     let version = version.map_or_else(|| path.display().to_string(), |version| version.trim().to_owned());
-    Ok(Found { path: Some(path), version, ..Found::default() })
+    Ok(Found { path: Some(path), prefix, version })
 }
 
 fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {

@@ -9,9 +9,11 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
+use serde::{Deserialize, Serialize};
 use tangle_files::{linker, words};
 
 use crate::compiler::Failure;
+use crate::starter;
 
 /// The most processor time, seconds: a hundred times what the slowest of them takes for a shader.
 const SECONDS: libc::rlim_t = 20;
@@ -26,7 +28,7 @@ const MEMORY: libc::rlim_t = 4 << 30;
 const SAID: u64 = 1 << 20;
 
 /// What a program said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramOutput {
     /// On its standard output.
     pub stdout: Vec<u8>,
@@ -42,12 +44,17 @@ pub fn command(program: &Path, prefix: &[String]) -> Command {
     command
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end, by the process that [`prepare_starter`](crate::prepare_starter) makes if there is one.
 ///
 /// # Errors
 /// [`Failure::Absent`] if it cannot be started, or is killed from outside; [`Failure::Refused`] with what it said if it fails, crashes or does
 /// not end.
 pub fn run(command: &mut Command) -> Result<ProgramOutput, Failure> {
+    starter::run(command).unwrap_or_else(|| run_here(command))
+}
+
+/// The same, by this process.
+pub(crate) fn run_here(command: &mut Command) -> Result<ProgramOutput, Failure> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // SAFETY: between fork and exec nothing is called but setrlimit and prctl, which are async-signal-safe.

@@ -140,7 +140,7 @@ impl<'a> Builder<'a> {
             has_long_sum: false,
             demotes: config.demote,
             trace: None,
-            turns: series::turns(config),
+            turns: series::turns(config, &size),
             nested_types: Vec::new(),
         }
     }

@@ -16,17 +16,16 @@ use super::frame::{Role, Source};
 use super::log::Moment;
 use super::term::{Want, bin, cast, lane, uint};
 use crate::class::{Class, Decision};
-use crate::config::Config;
-
-/// How many operations have their turn in a program: about as many as its series has.
-const TURNS: u64 = 8;
+use crate::config::{Config, Size};
 
 /// Odd factors: a product keeps every bit of what was there before.
 const FACTORS: [u32; 5] = [5, 3, 9, 33, 257];
 
-/// The places of a program in the row of all turns.
-pub(super) fn turns(config: &Config) -> Range<u64> {
-    config.turn.map_or(0..0, |turn| turn.wrapping_mul(TURNS)..turn.wrapping_mul(TURNS).saturating_add(TURNS))
+/// The places of a program in the row of all turns: about as many as its series has operations.
+pub(super) fn turns(config: &Config, size: &Size) -> Range<u64> {
+    let (least, most) = size.series;
+    let count = u64::from(least + most) / 5;
+    config.turn.map_or(0..0, |turn| turn.wrapping_mul(count)..turn.wrapping_mul(count).saturating_add(count))
 }
 
 /// One of `count` by its turn: every one once in `count` turns, and such that follow each other are far apart.
@@ -52,7 +51,8 @@ impl Builder<'_> {
         let input = self.input();
         let assign = self.assign(sum, input);
         out.push(assign);
-        for _ in 0..self.draw.range(14, 30) {
+        let (least, most) = self.size.series;
+        for _ in 0..self.draw.range(least, most) {
             if self.is_done() {
                 break;
             }

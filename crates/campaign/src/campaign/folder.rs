@@ -130,6 +130,7 @@ impl State {
         let (here, asked) = (&self.choice, choice);
         let names = |devices: &[String]| devices.join(", ");
         let text = |variant: &Option<Variant>| variant.as_ref().map(Variant::to_string);
+        let size = |choice: &Choice| if choice.is_halved { "half" } else { "whole" }.to_owned();
         let stages = |choice: &Choice| {
             let names: Vec<&str> = choice.stages.iter().map(|stage| stage.name()).collect();
             or_any((!names.is_empty()).then(|| names.join(", ")))
@@ -143,6 +144,7 @@ impl State {
             ("variant", or_any(text(&here.variant)), or_any(text(&asked.variant))),
             ("inputs", here.inputs.to_string(), asked.inputs.to_string()),
             ("long loops", format!("1 of {}", here.long_loops), format!("1 of {}", asked.long_loops)),
+            ("size", size(here), size(asked)),
             ("without", or_none(&here.without), or_none(&asked.without)),
             ("seldom", or_none(&here.seldom), or_none(&asked.seldom)),
             ("changes", or_none(&here.changes), or_none(&asked.changes)),
@@ -525,6 +527,7 @@ mod tests {
             variant: Some(Variant::Size),
             inputs: NonZero::<u32>::MIN,
             long_loops: NonZero::new(8).expect("not 0"),
+            is_halved: true,
             without: ["subgroupElect".parse().expect("an operation")].into(),
             deadly: BTreeSet::new(),
             seldom: BTreeSet::new(),
@@ -546,6 +549,7 @@ mod tests {
                     "variant any, not spirv-opt-Os",
                     "inputs 8, not 1",
                     "long loops 1 of 1, not 1 of 8",
+                    "size whole, not half",
                     "without nothing, not subgroupElect",
                     "changes nothing, not subgroupBarrier in a loop",
                     "shard 1/1, not 2/8",

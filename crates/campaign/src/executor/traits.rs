@@ -23,16 +23,18 @@ pub struct Economy {
     pub inputs: NonZero<u32>,
     /// Of how many programs with a loop of tens of thousands of iterations one is drawn.
     pub long_loops: NonZero<u32>,
+    /// Whether programs are [half as large](tangle_generator::Size::halved).
+    pub is_halved: bool,
 }
 
 impl Economy {
-    /// On drivers, for which iterations are cheap.
-    pub const OF_DRIVERS: Economy = Economy { inputs: INPUTS, long_loops: NonZero::<u32>::MIN };
+    /// On drivers, for which iterations and straight code are cheap.
+    pub const OF_DRIVERS: Economy = Economy { inputs: INPUTS, long_loops: NonZero::<u32>::MIN, is_halved: false };
 
     /// Where the interpreter executes: an input costs as much as a third of a program that a compiler makes, and one program of 40 has such a loop,
-    /// which costs more than all others.
+    /// which costs more than all others. A program costs as much as it has statements, straight code too, and bugs of compilers need few.
     pub const OF_THE_INTERPRETER: Economy =
-        Economy { inputs: NonZero::new(2).unwrap(), long_loops: NonZero::new(16).unwrap() };
+        Economy { inputs: NonZero::new(2).unwrap(), long_loops: NonZero::new(16).unwrap(), is_halved: true };
 }
 
 /// Something that runs cases.

@@ -358,6 +358,7 @@ pub(crate) fn run_if_requested() {
 
 /// Answers until the parent has no more to ask.
 fn serve() -> Result<(), String> {
+    tangle_compilers::prepare_starter();
     limit_memory();
     worker::leave_without_memory();
     let mut output = worker::this_process::take_stdout().map_err(|error| error.to_string())?;

@@ -189,11 +189,11 @@ impl Memory {
         self.barriers.iter_mut().zip(orders).for_each(|(count, orders)| *count += u32::from(orders));
         self.waited = slots.len();
         let named = self.levels(semantics.scope) > OF_WORKGROUP;
-        for domain in 0..self.orders.len() {
+        for (domain, orders) in orders.into_iter().enumerate() {
             let (releases, acquires) = (named && semantics.releases[domain], named && semantics.acquires[domain]);
             let order = &mut self.orders[domain];
             let fenced = |slot: u32| self.fenced[slot as usize][OF_WORKGROUP][domain];
-            if orders[domain] {
+            if orders {
                 let latest = order.now.iter().copied().max().unwrap_or(1);
                 order.floor = latest;
                 order.now.fill(latest + 1);
