@@ -321,7 +321,7 @@ impl Pipeline {
         let subgroups = layouts.iter().map(|layout| layout.subgroups.len() as u64).max().unwrap_or(0);
         let claims = u64::from(code.group_count) * subgroups * 32;
         // What barriers have ordered for whom, and reasons of open values (`Reasons::interval`).
-        let orders = n * u64::from(dispatch.lane_map.subgroup_size) * 8;
+        let orders = n * u64::from(dispatch.lane_map.subgroup_size) * 48;
         let reasons = dispatch.limits.memory / 8;
         let needs = [columns, workgroup, claims, orders, reasons].into_iter().fold(0u64, u64::saturating_add);
         let Some(spare) = dispatch.limits.memory.checked_sub(needs) else {

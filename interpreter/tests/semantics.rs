@@ -2090,12 +2090,37 @@ fn barriers_and_fences_acquire_what_was_released() {
         ("FENCE(ACQUIRE) OF_SUBGROUP FENCE(ACQUIRE)", race),
         ("TOGETHER FENCE(BOTH)", race),
         ("BARRIER(gl_ScopeWorkgroup, ACQUIRE)", race),
+        ("FENCE(RELEASE) OF_SUBGROUP TOGETHER FENCE(ACQUIRE)", ordered),
+        ("BARRIER(gl_ScopeSubgroup, RELEASE) TOGETHER FENCE(ACQUIRE)", ordered),
         // Those that acquire, of one subgroup.
         ("FENCE(RELEASE) TOGETHER if (lane < 4u) FENCE(ACQUIRE)", "1 0 3 2 ? ? ? ?"),
         // Those that release.
         ("if (lane < 4u) FENCE(RELEASE) TOGETHER FENCE(ACQUIRE)", race),
     ] {
         assert_eq!(found(&exchange(between), None), expected, "{between}");
+    }
+    // What one releases that has not acquired from the other.
+    let apart = "if (lane == 0u) data[0] = 7u; if (lane < 2u) { FENCE(RELEASE) OF_SUBGROUP FENCE(ACQUIRE) }";
+    let third = |release: &str| {
+        format!(
+            "{apart} if (lane >= 1u && lane < 4u) {{ if (lane == 2u) {{ FENCE(RELEASE) }} {release} OF_SUBGROUP FENCE(ACQUIRE) if (lane == 3u) LOG(data[0]); }}"
+        )
+    };
+    assert_eq!(found(&third(""), None), race);
+    assert_eq!(found(&third("if (lane == 1u) { FENCE(RELEASE) }"), None), "- - - 7 - - - -");
+    // Atomics beside plain accesses, and several writes.
+    let (zeros, sevens) = ("0 0 0 0 0 0 0 0", "7 7 7 7 7 7 7 7");
+    for (body, without, with) in [
+        ("uint x = atomicAdd(data[lane ^ 1u], 0u); UNITE data[lane] = 5u; FENCE(BOTH) LOG(x);", open, zeros),
+        ("data[lane] = 5u; UNITE atomicAdd(data[lane ^ 1u], 2u); ALL LOG(data[lane]);", open, sevens),
+        ("data[lane] = 5u; UNITE data[lane ^ 1u] = 6u; data[lane ^ 1u] = 7u; ALL LOG(data[lane]);", open, sevens),
+        ("data[lane] = 5u; UNITE data[lane ^ 1u] = 6u; ALL data[lane] = 7u; LOG(data[lane]);", sevens, sevens),
+    ] {
+        let all = "BARRIER(gl_ScopeWorkgroup, BOTH)";
+        for (unite, expected) in [("FENCE(BOTH) TOGETHER", without), ("FENCE(BOTH) TOGETHER FENCE(BOTH)", with)] {
+            let body = body.replace("UNITE", unite).replace("ALL", all);
+            assert_eq!(found(&body, None), expected, "{body}");
+        }
     }
     let later = |behind: &str| {
         format!("uint x = data[lane ^ 1u]; FENCE(BOTH) TOGETHER {behind} data[lane] = 5u; FENCE(BOTH) LOG(x);")
@@ -2104,6 +2129,7 @@ fn barriers_and_fences_acquire_what_was_released() {
     assert_eq!(found(&later(""), None), open);
     let outcome = run(&compile(declarations, &exchange("FENCE(BOTH) TOGETHER")), Tier::Maximal, None);
     assert!(outcome.reasons.iter().any(|reason| reason.why == Why::Unacquired), "{:?}", outcome.reasons);
+    assert_eq!(found(&exchange("").replace(" LOG", " FENCE(BOTH) LOG"), None), race);
     let acquires = Some(Planted::BarrierAcquires);
     assert_eq!(found(&exchange("FENCE(BOTH) TOGETHER"), acquires), ordered);
     assert_eq!(found(&later(""), acquires), "0 0 0 0 0 0 0 0");

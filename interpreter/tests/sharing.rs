@@ -193,6 +193,15 @@ fn barriers_order_those_within_their_memory_scope() {
     };
     let of_subgroup = fence("gl_ScopeSubgroup", "4u");
     let race = "DataRace";
+    // Through lane 1, which releases what it has seen.
+    let through = |between: &str| {
+        format!(
+            "if (lane == 0u) data[0] = 7u; {between} TOGETHER(); FENCE(gl_ScopeWorkgroup); if (lane == 4u) LOG(data[0]);"
+        )
+    };
+    let passed_on = through("subgroupBarrier(); if (lane == 1u) FENCE(gl_ScopeWorkgroup);");
+    let to_subgroup = through("subgroupBarrier(); if (lane == 1u) FENCE(gl_ScopeSubgroup);");
+    let too_early = through("if (lane == 1u) FENCE(gl_ScopeWorkgroup); subgroupBarrier();");
     check(
         "",
         &[
@@ -201,6 +210,9 @@ fn barriers_order_those_within_their_memory_scope() {
             (COHERENT, &of_subgroup, race),
             (COHERENT, &fence("gl_ScopeSubgroup", "1u"), "1 0 3 2 5 4 7 6"),
             (COHERENT, &fence("gl_ScopeInvocation", "1u"), race),
+            (COHERENT, &passed_on, "- - - - 7 - - -"),
+            (COHERENT, &to_subgroup, race),
+            (COHERENT, &too_early, race),
             (COHERENT, &barrier("gl_ScopeDevice", "4u"), "4 5 6 7 0 1 2 3"),
             (COHERENT, &barrier("gl_ScopeSubgroup", "4u"), race),
             (COHERENT, &barrier("gl_ScopeSubgroup", "1u"), "1 0 3 2 5 4 7 6"),
@@ -258,6 +270,13 @@ fn atomics_are_ordered_with_those_within_their_scope() {
     };
     assert_eq!(two("gl_ScopeDevice"), Ok(Some(16)));
     assert_eq!(two("gl_ScopeWorkgroup"), Err(Rule::DataRace));
+    // A barrier of the one workgroup says nothing of the other's atomics.
+    let sum = "atomicAdd(data[0], 3u, gl_ScopeDevice, 0, 0);";
+    let or = "atomicOr(data[0], 1u, gl_ScopeDevice, 0, 0);";
+    let body = format!(
+        "if (gl_WorkGroupID.x == 0u && lane == 0u) {sum} SYNC(); if (gl_WorkGroupID.x == 1u && lane == 0u) {or} LOG(1u);"
+    );
+    assert_eq!(run(&shader("", COHERENT, &body), 2, None).buffers[1].word(0), None);
 }
 
 /// A module with `Aliased` on so many of the variables whose bindings are not 1, in the order of their decorations.

@@ -85,6 +85,12 @@ pub fn fitted(front_end: &FrontEnd, mut case: Case) -> Case {
     if of_compiler != of_language && validate(&of_compiler).is_ok() { of_compiler } else { of_language }
 }
 
+/// Ends what was started in this thread and is kept running, so that its processor time counts as this process'.
+pub fn end_started() {
+    starter::end();
+    tint::end();
+}
+
 /// Starts a compiler that is a program, and says what is wrong if the system cannot: a library is missing or too old, say.
 ///
 /// # Errors

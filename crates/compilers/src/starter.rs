@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,26 @@ use serde::{Deserialize, Serialize};
 use crate::compiler::Failure;
 use crate::started::{self, ProgramOutput};
 
-/// The longest message, bytes: what a program says on two outputs, and room for the rest.
-const LONGEST: u32 = 4 << 20;
+/// The longest message, bytes: what a program says on two outputs, each byte of which may become three, and room for the rest.
+const LONGEST: u32 = 8 << 20;
 
-/// The way to the process, if there is one.
-static STARTER: Mutex<Option<UnixStream>> = Mutex::new(None);
+/// The process, if there is one.
+static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
+
+#[derive(Debug)]
+struct Starter {
+    stream: UnixStream,
+    process: libc::pid_t,
+}
+
+impl Drop for Starter {
+    /// Waits for its end: the processor time of its programs is this process' from then on.
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+        // SAFETY: the call takes a number, and is not asked for the status.
+        unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
+    }
+}
 
 /// A program to run to its end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -79,9 +94,18 @@ pub fn prepare() {
             // SAFETY: _exit takes any number, and ends the process without touching memory of ours.
             unsafe { libc::_exit(0) }
         }
-        1.. => *STARTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(ours),
+        process @ 1.. => *starter() = Some(Starter { stream: ours, process }),
         _ => {}
     }
+}
+
+/// Ends the process, if there is one.
+pub fn end() {
+    *starter() = None;
+}
+
+fn starter() -> MutexGuard<'static, Option<Starter>> {
+    STARTER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Has the process die with its parent, and hold none of its pipes open.
@@ -98,8 +122,8 @@ fn leave_outputs() {
 
 /// Runs a command to its end by the process; `None` if there is none.
 pub(crate) fn run(command: &Command) -> Option<Result<ProgramOutput, Failure>> {
-    let mut starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner);
-    let stream = starter.as_mut()?;
+    let mut starter = starter();
+    let Starter { stream, .. } = starter.as_mut()?;
     let answer = write(stream, &Request::of(command)).and_then(|()| read(stream));
     Some(answer.unwrap_or_else(|error| {
         *starter = None;

@@ -75,6 +75,11 @@ thread_local! {
     static RUNNING: RefCell<Option<(PathBuf, Server)>> = const { RefCell::new(None) };
 }
 
+/// Ends the process, if there is one.
+pub(crate) fn end() {
+    RUNNING.set(None);
+}
+
 fn start(folder: &Path) -> Result<Server, Failure> {
     let mut command = Command::new("python3");
     command.args(["-I", "-c", SCRIPT]).arg(folder);

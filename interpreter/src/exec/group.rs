@@ -662,7 +662,7 @@ impl Machine<'_> {
                 let slots: Vec<u32> = lanes.map(|(_, slot)| *slot).collect();
                 let known = self.knows_tangle(number, s, mask);
                 if !known && self.lost_may_come(s) {
-                    self.taint_lost(orders, inst.place)?;
+                    self.taint_lost(semantics.kinds(), inst.place)?;
                 }
                 self.memory.hand_over(semantics, &slots);
                 // Whoever else is there, those of one class are together.
@@ -691,13 +691,17 @@ impl Machine<'_> {
             let slots = self.active.clone();
             return Err(self.undefined(rule, inst.place, slots, detail));
         }
-        if rule == Rule::OncePerWorkgroup && std::mem::replace(&mut self.has_outputs, true) {
-            return Err(self.undefined(rule, inst.place, self.active.clone(), "it was executed before".into()));
+        if rule == Rule::OncePerWorkgroup {
+            return match std::mem::replace(&mut self.has_outputs, true) {
+                true => Err(self.undefined(rule, inst.place, self.active.clone(), "it was executed before".into())),
+                // It orders nothing, or nothing follows it.
+                false => Ok(()),
+            };
         }
         let lost = !self.lost.is_empty();
         let taint = if lost { self.reasons.taint(Why::Path, inst.place) } else { 0 };
         if lost {
-            self.taint_lost(Orders::default(), inst.place)?;
+            self.taint_lost(semantics.kinds(), inst.place)?;
         }
         self.memory.hand_over(semantics, &self.active);
         let orders = if self.is(Planted::ScopesIgnored) { within_subgroups } else { orders };

@@ -55,6 +55,8 @@ struct Shadow {
 const PRIVATE_READ: u8 = 1;
 /// Whose atomics since the last write had which scope is not known.
 const UNKNOWN_SCOPES: u8 = 2;
+/// A write before the last one is not ordered with it.
+const UNORDERED_WRITES: u8 = 16;
 /// Some of the atomics since the last write wrote.
 const ATOMIC_WROTE: u8 = 4;
 /// Others executed atomics since the last write than those that are known by name.
@@ -75,6 +77,10 @@ struct Order {
     seen: Vec<u32>,
     /// The same before it acquires.
     offered: Vec<u32>,
+    /// By invocation: the time of its last release to its subgroup, and to its workgroup, or 0.
+    released: [Vec<u32>; 2],
+    /// As `seen`: what it had seen at that time.
+    passed_on: [Vec<u32>; 2],
     lanes: usize,
 }
 
@@ -165,9 +171,6 @@ pub(crate) struct Memory {
     aliases: Option<Aliases>,
     /// [`PipelineOptions::equal_stores`](crate::PipelineOptions), and by object and granule: who else has stored what is there, and when.
     equal: Option<FxHashMap<(u32, usize), Vec<(u32, u32)>>>,
-    /// By invocation and kind of memory: the time of the last fence that released since the last control barrier, or 0; of any scope that holds the
-    /// subgroup, and of those that hold the workgroup.
-    fenced: Vec<[[u32; 3]; 2]>,
     /// How many invocations came to the last barrier of the workgroup.
     waited: usize,
     /// [`Code::made_available`](crate::code::Code), `made_visible`.
@@ -286,7 +289,6 @@ impl Memory {
         if let Some(sync) = &mut self.sync {
             sync.begin_workgroup(self.n, &mut self.budget)?;
         }
-        self.fenced = vec![[[0; 3]; 2]; self.n as usize];
         let never = reasons.taint(Why::Uninitialised, NOWHERE);
         for bytes in &mut self.objects {
             let Some(object) = bytes.object.map(|object| &code.objects[object as usize]) else { continue };
@@ -303,7 +305,9 @@ impl Memory {
         let objects = &self.objects;
         self.equal.iter_mut().for_each(|equal| equal.retain(|(object, _), _| objects[*object as usize].domain != 0));
         for order in &mut self.orders {
-            *order = Order { now: vec![1; self.n as usize], lanes: size, ..Order::default() };
+            let none = || vec![0; self.n as usize];
+            let now = vec![1; self.n as usize];
+            *order = Order { now, lanes: size, released: [none(), none()], ..Order::default() };
         }
         Ok(())
     }

@@ -11,6 +11,7 @@
 //! | loops of tens of thousands of iterations have a few ([`long_loop`]) | what is logged where, behind them |
 //! | values of loops are kept in an array before a lane leaves ([`copy`]) | every value, every path |
 //! | exits of loops are moved to the end of their iteration ([`exit`]) | every value, every path |
+//! | operations in operands that not every lane evaluates are in branches ([`skip`]) | every value, every path |
 //! | the first operand stands in the place of an operation ([`operand`]) | what is logged where, as long as no path depends on it |
 //! | an optimisation is off ([`optimisation`]) | the program |
 //!
@@ -18,7 +19,7 @@
 //! again each time ([`still_compares`]).
 //!
 //! Constructs, loads, NaNs and long loops tell by themselves, since nearly nothing else would make the program pass; so do values of loops where the
-//! program does not pass with an optimisation off, too, and ends of fragments where nothing else tells ([`telling`]). The others are broad: programs of many bugs pass without `spirv-opt`, or without their exits in the middle of a loop.
+//! program does not pass with an optimisation off, too, then operands that not every lane evaluates, and ends of fragments where nothing else tells ([`telling`]). The others are broad: programs of many bugs pass without `spirv-opt`, or without their exits in the middle of a loop.
 //! They tell together ([`show_one_bug`]).
 
 mod construct;
@@ -29,6 +30,7 @@ mod long_loop;
 mod nan;
 mod operand;
 mod optimisation;
+mod skip;
 mod within;
 
 use std::collections::BTreeSet;
@@ -46,6 +48,7 @@ use crate::account::{Account, Lane};
 use construct::Construct;
 use nan::Uses;
 use optimisation::Optimisation;
+use skip::Operands;
 use within::Within;
 
 /// What a program is changed by: what it is without then. The order is that of nearness. In files it is text: `subgroupBarrier in a loop`.
@@ -67,6 +70,8 @@ enum Kind {
     Value,
     /// Moved to the end of its iteration.
     Exit,
+    /// In a branch, with an operation.
+    Skipped(Operands),
     /// Replaced by its operand wherever it stands in one kind of place.
     Operation(&'static str, Within),
     /// Turned off: another variant of the same program.
@@ -79,8 +84,16 @@ enum Kind {
 pub struct UnknownChange(String);
 
 /// The changes that are no construct, operation or optimisation, the nearest first.
-const OTHERS: [Kind; 6] =
-    [Kind::HelperLoad, Kind::Nan(Uses::Extremum), Kind::Nan(Uses::Comparison), Kind::LongLoop, Kind::Value, Kind::Exit];
+const OTHERS: [Kind; 8] = [
+    Kind::HelperLoad,
+    Kind::Nan(Uses::Extremum),
+    Kind::Nan(Uses::Comparison),
+    Kind::LongLoop,
+    Kind::Value,
+    Kind::Exit,
+    Kind::Skipped(Operands::Right),
+    Kind::Skipped(Operands::Selected),
+];
 
 impl Change {
     /// Every change, the nearest first.
@@ -116,6 +129,7 @@ impl Change {
                 Kind::LongLoop => long_loop::shorten(function),
                 Kind::Value => copy::copy_values(function),
                 Kind::Exit => exit::move_exits(function),
+                Kind::Skipped(which) => skip::branch(function, which),
                 Kind::Operation(name, place) => operand::replace(function, name, place, here),
                 Kind::HelperLoad | Kind::Optimisation(_) => {}
             }
@@ -165,10 +179,16 @@ impl Change {
         matches!(self.0, Kind::Construct(Construct::Discard(_), _))
     }
 
+    /// True if operands that not every lane evaluates are in branches: what makes it pass may also be that its code is another, so that it tells where nothing
+    /// nearer does.
+    fn is_of_skipped(self) -> bool {
+        matches!(self.0, Kind::Skipped(_))
+    }
+
     /// True if a bug whose programs pass with it never shows in a program that is changed by it, and the program is nearly as good without: it is a
-    /// construct, or is of values behind loops. What helpers load is not computed in all programs, and a NaN is what some of them are made for.
+    /// construct, or is of values behind loops or of operands that not every lane evaluates. What helpers load is not computed in all programs, and a NaN is what some of them are made for.
     pub fn is_enough(self) -> bool {
-        matches!(self.0, Kind::Construct(..) | Kind::Value)
+        matches!(self.0, Kind::Construct(..) | Kind::Value | Kind::Skipped(_))
     }
 
     /// True if every expected value stays what it is.
@@ -216,6 +236,7 @@ pub fn die_of_one_operation(one: &BTreeSet<Change>, other: &BTreeSet<Change>) ->
 ///
 /// - a construct, what helpers load, a NaN, a long loop ([`Change::tells_alone`]);
 /// - values that are used behind their loops, if no optimisation says that they are only what an optimiser gets wrong in them;
+/// - operands that not every lane evaluates, if no optimisation says more;
 /// - the end of a fragment.
 pub fn telling(changes: &BTreeSet<Change>) -> BTreeSet<Change> {
     let those = |tells: fn(Change) -> bool| changes.iter().copied().filter(|change| tells(*change)).collect();
@@ -223,7 +244,11 @@ pub fn telling(changes: &BTreeSet<Change>) -> BTreeSet<Change> {
     match alone.is_empty() {
         false => alone,
         true if of_values(changes) => [Change(Kind::Value)].into(),
-        true => those(Change::is_discard),
+        true => {
+            let skipped = those(Change::is_of_skipped);
+            let is_whole = skipped.is_empty() || changes.iter().any(|change| change.is_optimisation());
+            if is_whole { those(Change::is_discard) } else { skipped }
+        }
     }
 }
 
@@ -279,6 +304,8 @@ impl fmt::Display for Change {
             Kind::LongLoop => f.write_str("loops of tens of thousands of iterations"),
             Kind::Value => f.write_str("values used behind their loops, uncopied"),
             Kind::Exit => f.write_str("exits before the end of an iteration"),
+            Kind::Skipped(Operands::Right) => f.write_str("operations in right operands of && and ||"),
+            Kind::Skipped(Operands::Selected) => f.write_str("operations in operands of ?:"),
             Kind::Operation(name, place) => write!(f, "{name} around its operand {place}"),
             Kind::Optimisation(optimisation) => optimisation.fmt(f),
         }
@@ -342,7 +369,7 @@ fn expects(lane: &Lane, entry: usize, wrong: &Mismatch, change: Change, words: &
 mod tests {
     use tangle_oracle::map::{LaneMap, SizePromise};
     use tangle_program::control::{LoopControl, SelectionControl};
-    use tangle_program::ops::BinaryOp;
+    use tangle_program::ops::{BinaryOp, UnaryOp};
     use tangle_program::tree::{Block, Builtin, Expr, Function, Loop, LoopKind, Stmt};
     use tangle_program::types::Type;
 
@@ -427,6 +454,39 @@ mod tests {
         assert_eq!(change.apply(&scan), None, "its loop is short");
     }
 
+    /// Once, in the order in which they are evaluated, and not in the tests of loops.
+    #[test]
+    fn operands_that_are_skipped_are_in_branches() {
+        let lane = || Expr::Builtin(Builtin::Lane);
+        let op = |name: &str, value: Expr| {
+            Expr::subgroup(TABLE.iter().find(|info| info.name == name).expect("it is in the table").op, [value])
+        };
+        let any = |value: u32| op("subgroupAny", Expr::binary(BinaryOp::Eq, lane(), Expr::Uint(value)));
+        let less = |value: u32| Expr::binary(BinaryOp::Lt, lane(), Expr::Uint(value));
+        let inner = Expr::binary(BinaryOp::And, less(3), any(2));
+        let or = Expr::binary(BinaryOp::Or, less(1), inner.clone());
+        let select = |no: Expr| Expr::Select(Box::new(less(1)), Box::new(Expr::Bool(true)), Box::new(no));
+        let right = "operations in right operands of && and ||";
+        let selected = "operations in operands of ?:";
+        let log = |expr: Expr| case(vec![Stmt::Log { site: 1, values: vec![expr] }]);
+        let body = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = body(&changed(right, &log(or.clone())));
+        let nested = "kept_1 = lane < 1u; if (!kept_1) { kept_2 = lane < 3u; if (kept_2) { kept_2 = subgroupAny(lane == 2u); } kept_1 = kept_2; }";
+        assert!(text.contains(nested), "{text}");
+        let text = body(&changed(selected, &log(select(any(2)))));
+        assert!(
+            text.contains("if (lane < 1u) { kept_1 = true; } else { kept_1 = subgroupAny(lane == 2u); }"),
+            "{text}"
+        );
+        let [right, selected] = [right, selected].map(|text| text.parse::<Change>().expect("a change"));
+        // What the other one skips is not evaluated by all.
+        assert_eq!(right.apply(&log(select(inner))), None);
+        assert_eq!(selected.apply(&log(or)), None);
+        assert_eq!(right.apply(&log(Expr::binary(BinaryOp::Or, less(1), less(2)))), None, "there is no operation");
+        let negated = Expr::Unary(UnaryOp::Not, Box::new(select(any(2))));
+        assert!(selected.apply(&log(negated)).is_some());
+    }
+
     #[test]
     fn crashes_of_one_operation() {
         const FIRST: &str = "subgroupBroadcastFirst around its operand in straight code";
@@ -462,6 +522,7 @@ mod tests {
     #[test]
     fn what_tells_which_bug_it_is() {
         const ADD: &str = "+ around its operand in straight code";
+        const RIGHT: &str = "operations in right operands of && and ||";
         for (changes, expected) in [
             (&[VALUE, ADD][..], &[VALUE][..]),
             (&[VALUE, LONG, ADD], &[LONG]),
@@ -471,6 +532,9 @@ mod tests {
             (&["[[dont_unroll]] in a loop"], &[]),
             (&["[[unroll]] in a loop"], &["[[unroll]] in a loop"]),
             (&["demote in a loop", VALUE], &[VALUE]),
+            (&["demote in a loop", RIGHT], &[RIGHT]),
+            (&[VALUE, RIGHT, ADD], &[VALUE]),
+            (&[RIGHT, "spirv-opt"], &[]),
         ] {
             assert_eq!(telling(&set(changes)), set(expected), "{changes:?}");
         }

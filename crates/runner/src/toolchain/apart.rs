@@ -352,6 +352,7 @@ pub(crate) fn run_if_requested() {
             70
         }
     };
+    tangle_compilers::end_started();
     // SAFETY: _exit takes any number, and ends the process without touching memory of ours.
     unsafe { libc::_exit(code) }
 }

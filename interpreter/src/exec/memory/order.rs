@@ -4,13 +4,15 @@ use smallvec::SmallVec;
 
 use super::sparse::PAGE;
 use super::sync::{Suspect, Sync};
-use super::{ATOMIC_WROTE, MANY, MIXED, Memory, OTHERS_ACTED, Order, PRIVATE_READ, Shadow, UNKNOWN_SCOPES};
+use super::{
+    ATOMIC_WROTE, MANY, MIXED, Memory, OTHERS_ACTED, Order, PRIVATE_READ, Shadow, UNKNOWN_SCOPES, UNORDERED_WRITES,
+};
 use crate::code::*;
 use crate::exec::layout::Layout;
 use crate::exec::stop::Stop;
 use crate::outcome::Why;
 
-/// Fences by their scope: [`Memory::fenced`].
+/// Releases by their scope: [`Order::released`].
 const OF_SUBGROUP: usize = 0;
 const OF_WORKGROUP: usize = 1;
 
@@ -64,10 +66,10 @@ impl Memory {
     fn is_past(&self, domain: usize, invocation: u32, time: u32) -> bool {
         let order = &self.orders[domain];
         let other = invocation.wrapping_sub(1).wrapping_sub(self.workgroup * self.n) as usize;
-        time <= order.floor || order.until.get(other).is_some_and(|&until| time <= until)
+        other < self.n as usize && (time <= order.floor || order.until.get(other).is_some_and(|&until| time <= until))
     }
 
-    /// For how many of the levels of [`Memory::fenced`] a memory scope counts.
+    /// For how many of the levels of [`Order::released`] a memory scope counts.
     fn levels(&self, scope: Reach) -> usize {
         match scope {
             Reach::Nobody => 0,
@@ -92,11 +94,7 @@ impl Memory {
                 self.accept(domain, levels, slots);
             }
             if semantics.releases[domain] {
-                for &slot in slots {
-                    let now = &mut self.orders[domain].now[slot as usize];
-                    self.fenced[slot as usize].iter_mut().take(levels).for_each(|fenced| fenced[domain] = *now);
-                    *now += 1;
-                }
+                self.orders[domain].release(levels, slots);
             }
         }
     }
@@ -111,7 +109,7 @@ impl Memory {
         if levels > OF_SUBGROUP && !order.offered.is_empty() {
             order.seen.resize(order.offered.len(), order.floor);
             for &slot in slots {
-                let row = slot as usize * order.lanes..(slot as usize + 1) * order.lanes;
+                let row = order.row(slot);
                 let both = order.seen[row.clone()].iter_mut().zip(&order.offered[row]);
                 both.for_each(|(seen, offered)| *seen = (*seen).max(*offered));
             }
@@ -120,58 +118,47 @@ impl Memory {
 
     /// For a planted fault: fences are executed as late as possible.
     pub fn fence_again(&mut self, slots: &[u32]) {
-        for &slot in slots {
-            for fenced in &mut self.fenced[slot as usize] {
-                let times = fenced.iter_mut().zip(&mut self.orders);
-                times.filter(|(time, _)| **time != 0).for_each(|(time, order)| {
-                    *time = order.now[slot as usize];
-                    order.now[slot as usize] += 1;
-                });
+        for order in &mut self.orders {
+            for &slot in slots {
+                let released = order.released.iter_mut().map(|released| &mut released[slot as usize]);
+                released.filter(|time| **time != 0).for_each(|time| *time = order.now[slot as usize]);
+                order.now[slot as usize] += 1;
             }
         }
     }
 
     /// Lanes of a subgroup come to a control barrier.
     pub fn subgroup_barrier(&mut self, semantics: Semantics, slots: &[u32], layout: &Layout) {
-        self.order_subgroup(semantics, [true; 3], slots, layout);
-        slots.iter().for_each(|&slot| self.fenced[slot as usize] = Default::default());
+        for domain in 0..self.orders.len() {
+            if semantics.releases[domain] {
+                let levels = self.levels(semantics.scope);
+                self.orders[domain].release(levels, slots);
+            }
+            self.meet(domain, semantics, slots, layout);
+        }
     }
 
-    /// Lanes of a subgroup are ordered among each other in some kinds of memory: what each released, by a fence or the barrier itself, before what each does
-    /// from now on, if the barrier acquires, else once it has.
-    fn order_subgroup(&mut self, semantics: Semantics, kinds: Orders, slots: &[u32], layout: &Layout) {
-        let named = self.levels(semantics.scope) > OF_SUBGROUP;
-        for domain in (0..self.orders.len()).filter(|&domain| kinds[domain]) {
-            let (releases, acquires) = (named && semantics.releases[domain], named && semantics.acquires[domain]);
-            let fenced = |slot: u32| self.fenced[slot as usize][OF_SUBGROUP][domain];
-            if !releases && slots.iter().all(|&slot| fenced(slot) == 0) {
-                if acquires {
-                    self.accept(domain, OF_SUBGROUP + 1, slots);
-                }
-                continue;
-            }
-            let order = &mut self.orders[domain];
-            let lanes = order.lanes;
-            let size = self.n as usize * lanes;
-            order.seen.resize(size, order.floor);
-            let mut joined = vec![order.floor; lanes];
+    /// Lanes of a subgroup are together at a control barrier: what each released is before what each does once it has acquired.
+    fn meet(&mut self, domain: usize, semantics: Semantics, slots: &[u32], layout: &Layout) {
+        let order = &mut self.orders[domain];
+        let released = &order.released[OF_SUBGROUP];
+        if slots.iter().any(|&slot| released[slot as usize] != 0) {
+            let mut joined = vec![order.floor; order.lanes];
             for &slot in slots {
-                let row = &order.seen[slot as usize * lanes..(slot as usize + 1) * lanes];
-                joined.iter_mut().zip(row).for_each(|(x, y)| *x = (*x).max(*y));
                 let lane = layout.places[slot as usize].lane as usize;
-                let done =
-                    if releases { order.now[slot as usize] } else { self.fenced[slot as usize][OF_SUBGROUP][domain] };
-                joined[lane] = joined[lane].max(done);
+                joined[lane] = joined[lane].max(released[slot as usize]);
+                let known = order.passed_on[OF_SUBGROUP].get(order.row(slot)).unwrap_or_default();
+                joined.iter_mut().zip(known).for_each(|(joined, known)| *joined = (*joined).max(*known));
             }
-            order.offered.resize(size, order.floor);
+            order.offered.resize(self.n as usize * order.lanes, order.floor);
             for &slot in slots {
-                let row = &mut order.offered[slot as usize * lanes..(slot as usize + 1) * lanes];
-                row.iter_mut().zip(&joined).for_each(|(offered, joined)| *offered = (*offered).max(*joined));
-                order.now[slot as usize] += 1;
+                let row = order.row(slot);
+                let both = order.offered[row].iter_mut().zip(&joined);
+                both.for_each(|(offered, joined)| *offered = (*offered).max(*joined));
             }
-            if acquires {
-                self.accept(domain, OF_SUBGROUP + 1, slots);
-            }
+        }
+        if semantics.acquires[domain] {
+            self.accept(domain, self.levels(semantics.scope), slots);
         }
     }
 
@@ -188,31 +175,32 @@ impl Memory {
     ) {
         self.barriers.iter_mut().zip(orders).for_each(|(count, orders)| *count += u32::from(orders));
         self.waited = slots.len();
-        let named = self.levels(semantics.scope) > OF_WORKGROUP;
+        let levels = self.levels(semantics.scope);
         for (domain, orders) in orders.into_iter().enumerate() {
-            let (releases, acquires) = (named && semantics.releases[domain], named && semantics.acquires[domain]);
             let order = &mut self.orders[domain];
-            let fenced = |slot: u32| self.fenced[slot as usize][OF_WORKGROUP][domain];
             if orders {
-                let latest = order.now.iter().copied().max().unwrap_or(1);
-                order.floor = latest;
-                order.now.fill(latest + 1);
-                for known in [&mut order.until, &mut order.handed, &mut order.seen, &mut order.offered] {
-                    known.clear();
+                order.begin_anew();
+            } else {
+                if semantics.releases[domain] {
+                    order.release(levels, slots);
                 }
-            } else if releases || slots.iter().any(|&slot| fenced(slot) != 0) {
-                order.handed.resize(self.n as usize, 0);
-                for &slot in slots {
-                    let done = if releases { order.now[slot as usize] } else { fenced(slot) };
-                    let handed = &mut order.handed[slot as usize];
-                    *handed = (*handed).max(done);
-                    order.now[slot as usize] += 1;
+                let is_one_released =
+                    |level: usize| slots.iter().any(|&slot| order.released[level][slot as usize] != 0);
+                let [of_subgroup, of_workgroup] = [OF_SUBGROUP, OF_WORKGROUP].map(is_one_released);
+                if of_workgroup {
+                    order.hand(slots, layout);
                 }
-            } else if !acquires {
-                continue;
-            }
-            if acquires {
-                self.accept(domain, OF_WORKGROUP + 1, slots);
+                if semantics.acquires[domain] {
+                    self.accept(domain, levels, slots);
+                }
+                for subgroup in layout.subgroups.iter().filter(|_| of_subgroup) {
+                    let lanes: SmallVec<[u32; 128]> =
+                        subgroup.slots.iter().copied().filter(|slot| slots.contains(slot)).collect();
+                    self.meet(domain, semantics, &lanes, layout);
+                }
+                if !of_workgroup {
+                    continue;
+                }
             }
             if taint != 0 {
                 for object in self.objects.iter_mut().filter(|object| object.domain == domain && !object.read_only) {
@@ -220,20 +208,6 @@ impl Memory {
                 }
             }
         }
-        let rest = orders.map(|orders| !orders);
-        let is_partly = |domain: usize| {
-            let of_subgroup = self.levels(semantics.scope) > OF_SUBGROUP && semantics.kinds()[domain];
-            rest[domain]
-                && (of_subgroup || slots.iter().any(|&slot| self.fenced[slot as usize][OF_SUBGROUP][domain] != 0))
-        };
-        if (0..rest.len()).any(is_partly) {
-            for subgroup in &layout.subgroups {
-                let lanes: SmallVec<[u32; 128]> =
-                    subgroup.slots.iter().copied().filter(|slot| slots.contains(slot)).collect();
-                self.order_subgroup(semantics, rest, &lanes, layout);
-            }
-        }
-        slots.iter().for_each(|&slot| self.fenced[slot as usize] = Default::default());
     }
 
     /// Two accesses that no barrier orders, one of them made now and the other `(who, when, wrote)`. A race, unless atomics and fences may order them.
@@ -273,17 +247,15 @@ impl Memory {
 
     /// Lanes come to a control barrier, which also orders what they fenced before it.
     pub fn hand_over(&mut self, semantics: Semantics, slots: &[u32]) {
-        if self.sync.is_none() {
-            return;
-        }
-        for domain in 0..semantics.kinds().len() {
-            let mut only = Orders::default();
-            only[domain] = true;
-            let named = semantics.kinds()[domain];
-            let fenced =
-                slots.iter().copied().filter(|slot| named || self.fenced[*slot as usize][OF_SUBGROUP][domain] != 0);
-            let fenced: SmallVec<[u32; 64]> = fenced.collect();
-            self.tick(&fenced, only, |sync, domain, invocation, before, _| sync.hand_over(domain, invocation, before));
+        self.tick(slots, semantics.kinds(), |sync, domain, invocation, before, _| {
+            sync.hand_over(domain, invocation, before)
+        });
+        let first = self.workgroup * self.n + 1;
+        let Some(sync) = &mut self.sync else { return };
+        for (domain, order) in self.orders.iter().enumerate() {
+            for &slot in slots {
+                sync.hand_over(domain, first + slot, order.released[OF_SUBGROUP][slot as usize]);
+            }
         }
     }
 
@@ -375,7 +347,13 @@ impl Memory {
             let page = bytes.shadow.page(first / PAGE, bytes.granules, &mut self.budget)?;
             let granules = &mut page[first % PAGE..=last % PAGE];
             let alone = |who: u32| who == 0 || who == me;
-            if granules.iter().all(|shadow| alone(shadow.writer) && alone(shadow.reader) && shadow.atomic == 0) {
+            let is_own = |shadow: &Shadow| {
+                alone(shadow.writer)
+                    && alone(shadow.reader)
+                    && shadow.atomic == 0
+                    && shadow.flags & UNORDERED_WRITES == 0
+            };
+            if granules.iter().all(is_own) {
                 granules.iter_mut().for_each(|shadow| shadow.note(me, time, writes, sharing));
                 return Ok(None);
             }
@@ -428,15 +406,24 @@ impl Memory {
             let acted = if writes || shadow.kind != 1 { shadow.atomic } else { 0 };
             let read = if writes { shadow.reader } else { 0 };
             let mut read_is_open = None;
+            let mut unordered = writes && self.has_unordered_writes(shadow, domain);
             for (who, when, wrote) in
                 [(shadow.writer, shadow.written, true), (acted, shadow.acted, true), (read, shadow.read, false)]
             {
                 if self.late(who, when, follows).is_some() {
                     let clash = self.late(who, when, may_follow);
-                    let why = if clash.is_some() { Why::Order } else { Why::Unacquired };
-                    *(if wrote { &mut open } else { &mut read_is_open }) = Some(why);
+                    let why = Some(if clash.is_some() { Why::Order } else { Why::Unacquired });
+                    let is_writer = who == shadow.writer && when == shadow.written && wrote;
+                    open = if wrote { why } else { open };
+                    // An atomic has read, too.
+                    read_is_open = if writes && !is_writer { why } else { read_is_open };
+                    unordered |= writes && wrote;
                     clashes.extend(clash.map(|(who, when)| (who, when, wrote)));
                 }
+            }
+            unordered |= writes && self.late_equal(object, at, follows).is_some();
+            if unordered {
+                open.get_or_insert(Why::Order);
             }
             clashes.extend(self.late_equal(object, at, may_follow).map(|(who, when)| (who, when, true)));
             // Of several readers some other may not.
@@ -459,6 +446,7 @@ impl Memory {
                 self.forget(shadow);
                 next = Shadow::default();
                 next.note(me, time, true, sharing);
+                next.flags |= if unordered { UNORDERED_WRITES } else { 0 };
                 self.equal.iter_mut().for_each(|equal| _ = equal.remove(&(object, at)));
             } else {
                 (next.reader, next.read) = self.joined((shadow.reader, shadow.read), (me, time), reader_precedes)?;
@@ -468,6 +456,13 @@ impl Memory {
             *bytes.shadow.at(at, bytes.granules, &mut self.budget)? = next;
         }
         Ok(open)
+    }
+
+    /// True if a write before the last one is not ordered with it, and no barrier has ordered all since.
+    fn has_unordered_writes(&self, shadow: Shadow, domain: usize) -> bool {
+        let writer = shadow.writer.wrapping_sub(1).wrapping_sub(self.workgroup * self.n);
+        let is_past = writer < self.n && shadow.written <= self.orders[domain].floor;
+        shadow.flags & UNORDERED_WRITES != 0 && !is_past
     }
 
     /// True if what another invocation wrote before is not location-ordered before a plain access, although a barrier orders them: "both X and Y are non-private",
@@ -677,6 +672,8 @@ impl Memory {
         let hidden = aliased
             || hides_read
             || unknown
+            || wrote.is_some()
+            || equal.is_some()
             || alien.is_some()
             || self.hides_write(shadow, slot, false, sharing, layout);
         let others = others || hidden;
@@ -702,6 +699,51 @@ impl Memory {
 }
 
 impl Order {
+    /// The place of an invocation in the tables by invocation and lane.
+    fn row(&self, slot: u32) -> std::ops::Range<usize> {
+        slot as usize * self.lanes..(slot as usize + 1) * self.lanes
+    }
+
+    /// Invocations release what they did and what they have seen.
+    fn release(&mut self, levels: usize, slots: &[u32]) {
+        for &slot in slots {
+            let row = self.row(slot);
+            for (released, passed_on) in self.released.iter_mut().zip(&mut self.passed_on).take(levels) {
+                released[slot as usize] = self.now[slot as usize];
+                if !self.seen.is_empty() {
+                    passed_on.resize(self.seen.len(), 0);
+                    passed_on[row.clone()].copy_from_slice(&self.seen[row.clone()]);
+                }
+            }
+            self.now[slot as usize] += 1;
+        }
+    }
+
+    /// What invocations released to the workgroup is before what others do once they have acquired.
+    fn hand(&mut self, slots: &[u32], layout: &Layout) {
+        self.handed.resize(self.now.len(), 0);
+        for &slot in slots {
+            let handed = &mut self.handed[slot as usize];
+            *handed = (*handed).max(self.released[OF_WORKGROUP][slot as usize]);
+            let known = self.passed_on[OF_WORKGROUP].get(self.row(slot)).unwrap_or_default();
+            let subgroup = &layout.subgroups[layout.places[slot as usize].subgroup as usize];
+            for (&other, &time) in subgroup.slots.iter().zip(known) {
+                let handed = &mut self.handed[other as usize];
+                *handed = (*handed).max(time);
+            }
+        }
+    }
+
+    /// Everything before is ordered before everything behind.
+    fn begin_anew(&mut self) {
+        self.floor = self.now.iter().copied().max().unwrap_or(1);
+        self.now.fill(self.floor + 1);
+        for known in [&mut self.until, &mut self.handed, &mut self.seen, &mut self.offered] {
+            known.clear();
+        }
+        self.passed_on.iter_mut().for_each(Vec::clear);
+    }
+
     /// True if a table of each lane's time, by invocation and lane of its subgroup, has this time of another lane of the subgroup.
     fn is_in(&self, table: &[u32], time: u32, slot: usize, other: usize, layout: &Layout) -> bool {
         let same = layout.places[other].subgroup == layout.places[slot].subgroup;

@@ -120,7 +120,8 @@ impl Sync {
     }
 
     pub(super) fn hand_over(&mut self, domain: usize, invocation: u32, before: u32) {
-        self.of_invocation(domain, invocation).handed = before;
+        let known = self.of_invocation(domain, invocation);
+        known.handed = known.handed.max(before);
     }
 
     pub(super) fn take_over(&mut self, domain: usize, invocation: u32, now: u32) {
