@@ -49,6 +49,10 @@ fn run(glsl: &str, workgroups: u32, fault: Option<Planted>) -> Outcome {
 
 /// Runs a module. The buffer of binding 2 is that of binding 0.
 fn run_module(words: &[u32], workgroups: u32, fault: Option<Planted>) -> Outcome {
+    run_in_subgroups(words, workgroups, 4, fault)
+}
+
+fn run_in_subgroups(words: &[u32], workgroups: u32, size: u32, fault: Option<Planted>) -> Outcome {
     let mut pipeline =
         Pipeline::new(&Module::parse(words).expect("a module"), &PipelineOptions::default()).expect("supported");
     if let Some(fault) = fault {
@@ -64,7 +68,7 @@ fn run_module(words: &[u32], workgroups: u32, fault: Option<Planted>) -> Outcome
     let uses = |binding: u32| pipeline.interface().bindings.iter().any(|found| found.binding == binding);
     let dispatch = Dispatch {
         workgroups: [workgroups, 1, 1],
-        lane_map: LaneMap::linear(8, 4),
+        lane_map: LaneMap::linear(8, size),
         buffers: [(1, NOTHING), (0, 0), (2, 0)]
             .into_iter()
             .filter(|(at, _)| uses(*at))
@@ -224,6 +228,9 @@ fn barriers_order_those_within_their_memory_scope() {
             (COHERENT, &barrier("gl_ScopeSubgroup", "4u"), "4 5 6 7 0 1 2 3"),
         ],
     );
+    // In a subgroup of which half the lanes are nobody's.
+    let outcome = run_in_subgroups(&compiled(&shader("", COHERENT, &passed_on)), 1, 16, None);
+    assert_eq!(text(&outcome, 8), "- - - - 7 - - -");
 }
 
 /// "If two atomic operations are not mutually-ordered, and if their sets of memory locations overlap, then each must be synchronized against the other as if they

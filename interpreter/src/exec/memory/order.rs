@@ -727,9 +727,10 @@ impl Order {
             *handed = (*handed).max(self.released[OF_WORKGROUP][slot as usize]);
             let known = self.passed_on[OF_WORKGROUP].get(self.row(slot)).unwrap_or_default();
             let subgroup = &layout.subgroups[layout.places[slot as usize].subgroup as usize];
+            // Of lanes that nobody has there is nothing.
             for (&other, &time) in subgroup.slots.iter().zip(known) {
-                let handed = &mut self.handed[other as usize];
-                *handed = (*handed).max(time);
+                let handed = self.handed.get_mut(other as usize);
+                handed.into_iter().for_each(|handed| *handed = (*handed).max(time));
             }
         }
     }
