@@ -2,7 +2,7 @@
 # installed.
 # shellcheck shell=bash disable=SC2154
 
-# Together 95 MB to download.
+# Together 96 MB to download.
 default_compilers() { printf 'dxc,slang,spirv-cross,tint\n'; }
 
 # The packages, pinned: a compiler decides what a finding means.
@@ -87,7 +87,7 @@ program_of_packages() {
 
 get_spirv-cross() {
     local work=$1 version
-    get_packages spirv-cross sid "$work" install spirv-cross && program_of_packages "$work" spirv-cross usr/bin/spirv-cross || return
+    get_packages spirv-cross sid "$work" install spirv-cross libspirv-cross-c-shared0 && program_of_packages "$work" spirv-cross usr/bin/spirv-cross || return
     version=$(sed -nE 's/^spirv-cross\t[^+]*\+([0-9.]+)-.*/\1/p' "$work/packages.txt")
     printf 'SPIRV-Cross %s\n' "$version" >"$work/version"
 }

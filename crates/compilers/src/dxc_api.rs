@@ -10,7 +10,7 @@ use std::path::Path;
 use tangle_files::linker;
 
 use crate::compiler::Failure;
-use crate::started;
+use crate::program;
 
 /// A GUID, as COM has it.
 #[repr(C)]
@@ -96,7 +96,7 @@ impl Library {
             if symbol.is_null() {
                 let said = libc::dlerror();
                 let said = if said.is_null() { "?".into() } else { CStr::from_ptr(said).to_string_lossy() };
-                let said = if linker::lacks(&said).is_some() { started::unlinked(&said) } else { said.into_owned() };
+                let said = if linker::lacks(&said).is_some() { program::unlinked(&said) } else { said.into_owned() };
                 return Err(format!("cannot load {}: {said}", path.display()));
             }
             let create = std::mem::transmute::<*mut c_void, CreateInstance>(symbol);

@@ -20,6 +20,8 @@ mod dxc_api;
 pub mod faults;
 mod glslang;
 mod naga;
+mod program;
+mod server;
 mod slang;
 mod spirv_cross;
 pub mod started;
@@ -89,6 +91,7 @@ pub fn fitted(front_end: &FrontEnd, mut case: Case) -> Case {
 pub fn end_started() {
     starter::end();
     tint::end();
+    spirv_cross::end();
 }
 
 /// Starts a compiler that is a program, and says what is wrong if the system cannot: a library is missing or too old, say.

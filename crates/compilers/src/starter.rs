@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::compiler::Failure;
-use crate::started::{self, ProgramOutput};
+use crate::program::{self, ProgramOutput};
 
 /// The longest message, bytes: what a program says on two outputs, each byte of which may become three, and room for the rest.
 const LONGEST: u32 = 8 << 20;
@@ -135,7 +135,7 @@ pub(crate) fn run(command: &Command) -> Option<Result<ProgramOutput, Failure>> {
 fn serve(mut stream: UnixStream) -> io::Result<()> {
     loop {
         let request: Request = read(&mut stream)?;
-        write(&mut stream, &started::run_here(&mut request.command()))?;
+        write(&mut stream, &program::run(&mut request.command()))?;
     }
 }
 

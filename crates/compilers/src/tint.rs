@@ -4,8 +4,7 @@
 //! the Vulkan driver: with Dawn's choices of transforms for that driver, indices restricted to what they index among them, and arrays of the
 //! workgroup filled with zeros. The driver is SwiftShader where the set-up has it, since Dawn asks for more than old drivers have.
 
-use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -15,8 +14,8 @@ use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::variant::Language;
 
 use crate::compiler::{Call, Compiler, Failure, Found, absent, installed};
+use crate::server::{Kept, Server};
 use crate::started;
-use crate::started::Server;
 
 pub(crate) const WGSL: Compiler = Compiler {
     name: "tint",
@@ -72,12 +71,12 @@ fn find(named: Option<&Path>) -> Result<Found, String> {
 const SCRIPT: &str = include_str!("tint.py");
 
 thread_local! {
-    static RUNNING: RefCell<Option<(PathBuf, Server)>> = const { RefCell::new(None) };
+    static RUNNING: Kept = const { Kept::new() };
 }
 
 /// Ends the process, if there is one.
 pub(crate) fn end() {
-    RUNNING.set(None);
+    RUNNING.with(Kept::end);
 }
 
 fn start(folder: &Path) -> Result<Server, Failure> {
@@ -87,20 +86,7 @@ fn start(folder: &Path) -> Result<Server, Failure> {
     if let Some(manifest) = swiftshader.filter(|manifest| manifest.is_file()) {
         command.env("VK_DRIVER_FILES", &manifest).env("VK_ICD_FILENAMES", manifest);
     }
-    let mut server = Server::start(&mut command, "Dawn")?;
-    match answer(&server.line()?)? {
-        ("ready", _) => Ok(server),
-        (_, reason) => Err(Failure::Absent(format!("Dawn does not start: {reason}"))),
-    }
-}
-
-/// The one member of an answer, which is an object: `ready`, `absent`, `spirv` or `refused`.
-fn answer(line: &str) -> Result<(&'static str, String), Failure> {
-    let value: Value = serde_json::from_str(line).map_err(|_| Failure::Absent(format!("Dawn answers: {line}")))?;
-    ["ready", "absent", "spirv", "refused"]
-        .into_iter()
-        .find_map(|kind| Some((kind, value.get(kind)?.as_str()?.to_owned())))
-        .ok_or_else(|| Failure::Absent(format!("Dawn answers: {line}")))
+    Server::start(&mut command, "Dawn")
 }
 
 fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
@@ -108,19 +94,11 @@ fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     if path.is_file() {
         return compile_by_program(path, call);
     }
-    RUNNING.with_borrow_mut(|running| {
-        let mut server = match running.take() {
-            Some((folder, server)) if folder == path => server,
-            _ => start(path)?,
-        };
-        // One that dies is not kept.
-        let line = server.ask(&Value::from(call.source).to_string())?;
-        *running = Some((path.to_owned(), server));
-        match answer(&line)? {
-            ("spirv", text) => assembled(&text),
-            (_, message) => Err(Failure::Refused(message)),
-        }
-    })
+    let line = Value::from(call.source).to_string();
+    match RUNNING.with(|running| running.ask(path, &line, || start(path)))? {
+        (kind, text) if kind == "spirv" => assembled(&text),
+        (_, message) => Err(Failure::Refused(message)),
+    }
 }
 
 /// The module of a text that has its version in a comment, as the disassembler of SPIRV-Tools writes it.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde::Deserialize;
+use tangle_compilers::started;
 
 use crate::outcome::{Stage, Times};
 use crate::worker::this_process::{self, leave};
@@ -114,7 +115,7 @@ impl Runtime {
         let named = std::env::var_os(RUNTIME_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         let folder = named.or_else(|| tangle_compilers::installed("tint"));
         let folder = folder.ok_or("there is no WebGPU runtime: ./x setup --compilers tint gets Dawn")?;
-        let python = python()?;
+        let python = started::python()?;
         let mut words = prefix.iter().chain([&python]);
         let mut command = Command::new(words.next().map_or("", String::as_str));
         command.args(words).args(["-I", "-B", "-c", SCRIPT]).arg(folder);
@@ -226,21 +227,6 @@ fn end_as(status: ExitStatus) -> ! {
 
 fn unexpected(said: &Said) -> String {
     format!("Dawn's process gives an answer that was not asked for: {said:?}").chars().take(200).collect()
-}
-
-/// The interpreter itself, which a prefix that is a dynamic linker needs.
-fn python() -> Result<String, String> {
-    let output = Command::new("python3")
-        .args(["-I", "-c", "import sys; print(sys.executable)"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("Dawn needs Python: python3: {error}"))?;
-    let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    match output.status.success() && !path.is_empty() {
-        true => Ok(path),
-        false => Err("Dawn needs Python: python3 does not start".to_owned()),
-    }
 }
 
 fn stage(name: &str, launch: u32) -> Option<Stage> {
