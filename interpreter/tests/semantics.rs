@@ -2115,6 +2115,16 @@ fn barriers_and_fences_acquire_what_was_released() {
         ("data[lane] = 5u; UNITE atomicAdd(data[lane ^ 1u], 2u); ALL LOG(data[lane]);", open, sevens),
         ("data[lane] = 5u; UNITE data[lane ^ 1u] = 6u; data[lane ^ 1u] = 7u; ALL LOG(data[lane]);", open, sevens),
         ("data[lane] = 5u; UNITE data[lane ^ 1u] = 6u; ALL data[lane] = 7u; LOG(data[lane]);", sevens, sevens),
+        (
+            "data[lane] = 5u; UNITE data[lane ^ 1u] = 6u; atomicExchange(data[lane ^ 1u], 7u); ALL LOG(data[lane]);",
+            open,
+            sevens,
+        ),
+        (
+            "data[lane] = 0u; uint x = atomicAdd(data[lane], 0u); UNITE data[lane ^ 1u] = 5u; FENCE(BOTH) LOG(x);",
+            open,
+            zeros,
+        ),
     ] {
         let all = "BARRIER(gl_ScopeWorkgroup, BOTH)";
         for (unite, expected) in [("FENCE(BOTH) TOGETHER", without), ("FENCE(BOTH) TOGETHER FENCE(BOTH)", with)] {

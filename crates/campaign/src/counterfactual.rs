@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use tangle_identity::change::{show_one_bug, still_compares, tell};
+use tangle_identity::change::{self, show_one_bug, still_compares, tell};
 use tangle_identity::skeleton::{Skeleton, skeleton};
 use tangle_identity::{Account, Change, Kind, Signature};
 use tangle_oracle::judge::{Mismatch, Observation};
@@ -83,8 +83,9 @@ impl<'a> Failing<'a> {
             if bug.iter().any(|change| change.tells_alone()) {
                 return Some(telling).filter(|telling| !telling.is_empty());
             }
-            // The nearest first: most findings of other bugs fail with that.
-            if !tell(bug) || !bug.first().is_some_and(|change| is_right(*change)) {
+            // What tells first: most findings of other bugs fail with that.
+            let first = change::telling(bug).first().or(bug.first()).copied();
+            if !tell(bug) || !first.is_some_and(&mut is_right) {
                 return None;
             }
             Some(self.changes().filter(|change| is_right(*change)).collect())

@@ -64,7 +64,11 @@ impl Server {
         let mut line = String::new();
         match self.stdout.read_line(&mut line) {
             Ok(_) if line.ends_with('\n') => Ok(line),
-            _ => Err(self.ended()),
+            Ok(_) => Err(self.ended()),
+            Err(error) => {
+                let _ = self.child.kill();
+                Err(Failure::Absent(format!("{}: {error}", self.name)))
+            }
         }
     }
 
@@ -103,17 +107,26 @@ impl Kept {
         if let Some((_, mut server)) = kept
             && let Ok(answer) = server.ask(line)
         {
-            self.0.replace(Some((place.to_owned(), server)));
-            return member(&answer);
+            return self.kept(place, server, &answer);
         }
         let mut server = start()?;
-        match member(&server.line()?)? {
+        let does_not = |name: &str, reason: &str| Failure::Absent(format!("{name} does not start: {reason}"));
+        let first = server.line().map_err(|failure| match failure {
+            Failure::Refused(reason) | Failure::Absent(reason) => does_not(server.name, &reason),
+        })?;
+        match member(&first)? {
             (kind, _) if kind == "ready" => {}
-            (_, reason) => return Err(Failure::Absent(format!("{} does not start: {reason}", server.name))),
+            (_, reason) => return Err(does_not(server.name, &reason)),
         }
         let answer = server.ask(line)?;
+        self.kept(place, server, &answer)
+    }
+
+    /// Keeps a process whose answer can be read.
+    fn kept(&self, place: &Path, server: Server, answer: &str) -> Result<(String, String), Failure> {
+        let answer = member(answer)?;
         self.0.replace(Some((place.to_owned(), server)));
-        member(&answer)
+        Ok(answer)
     }
 
     /// Ends the process, if there is one.
@@ -163,5 +176,9 @@ mod tests {
         assert_eq!(kept.ask(Path::new("/there"), "d", &one), glsl("d"));
         let absent = || Server::start(Command::new("/bin/sh").args(["-c", "echo '{\"absent\": \"no\"}'"]), "sh");
         assert_eq!(Kept::new().ask(place, "a", absent), Err(Failure::Absent("sh does not start: no".into())));
+        for script in ["echo no >&2; exit 1", "kill -SEGV $$", "echo nonsense", "printf '\\377\\n'; cat"] {
+            let start = || Server::start(Command::new("/bin/sh").args(["-c", script]), "sh");
+            assert!(matches!(Kept::new().ask(place, "a", start), Err(Failure::Absent(_))), "{script}");
+        }
     }
 }

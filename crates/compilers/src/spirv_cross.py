@@ -1,11 +1,12 @@
 """SPIRV-Cross by its C interface, kept running: SPIR-V becomes GLSL, as by `spirv-cross -V --version 450`.
 
 Started with the library. Reads a module from each line of the standard input (its bytes, in hexadecimal) and answers each with a line on the
-standard output: {"glsl": text}, or {"refused": message}. The first line is {"ready": version}, or {"absent": why it cannot run}.
+standard output: {"glsl": text}, or {"refused": message}, or {"absent": why it says nothing of the module}. The first line is {"ready": version}, or {"absent": why it cannot run}.
 """
 
 import ctypes
 import json
+import os
 import resource
 import sys
 import time
@@ -57,25 +58,32 @@ class SpirvCross:
             self.library.spvc_context_release_allocations(self.context)
 
 
-def put(value):
-    print(json.dumps(value), flush=True)
+def put(answers, value):
+    answers.write(json.dumps(value) + "\n")
+    answers.flush()
 
 
 def main():
+    # What the library prints is no answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     try:
         spirv_cross = SpirvCross(sys.argv[1])
-        put({"ready": spirv_cross.version()})
+        put(answers, {"ready": spirv_cross.version()})
     except Exception as error:  # Whatever it is, there is no SPIRV-Cross here.
-        put({"absent": f"{type(error).__name__}: {error}"})
+        put(answers, {"absent": f"{type(error).__name__}: {error}"})
         return
     for line in sys.stdin:
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + SECONDS, most))
+        limit = int(time.process_time()) + SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
         try:
-            put({"glsl": spirv_cross.glsl(bytes.fromhex(line))})
-        except Refused as error:
-            put({"refused": str(error)})
+            put(answers, {"glsl": spirv_cross.glsl(bytes.fromhex(line))})
+        except (Refused, MemoryError) as error:
+            put(answers, {"refused": str(error) or "out of memory"})
+        except Exception as error:  # This is no answer of SPIRV-Cross.
+            put(answers, {"absent": f"{type(error).__name__}: {error}"})
 
 
 main()

@@ -2,6 +2,7 @@
 //! means. By the library where `./x setup` got it, in a process that is kept running, else by the program `spirv-cross`.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use shaderc::SourceLanguage;
 use tangle_features::Feature;
@@ -71,8 +72,15 @@ fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
         absent => absent,
     };
     let module = glslang::module(call, SourceLanguage::GLSL).map_err(|failure| by("glslang, before it", failure))?;
-    let source = match library(path) {
-        Some(library) => by_library(&library, call.prefix, &module),
+    let source = match library(path).filter(|_| !NO_LIBRARY.load(Ordering::Relaxed)) {
+        Some(library) => match by_library(&library, call.prefix, &module) {
+            // There is no Python that it runs in, say.
+            Err(Failure::Absent(_)) => {
+                NO_LIBRARY.store(true, Ordering::Relaxed);
+                by_program(path, call.prefix, &module)
+            }
+            printed => printed,
+        },
         None => by_program(path, call.prefix, &module),
     }?;
     glslang::module(&Call { source: &source, ..*call }, SourceLanguage::GLSL)
@@ -88,6 +96,9 @@ fn library(program: &Path) -> Option<PathBuf> {
 
 /// Answers a line for each module; see there.
 const SCRIPT: &str = include_str!("spirv_cross.py");
+
+/// The library does not run: the program does what it would do.
+static NO_LIBRARY: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static RUNNING: Kept = const { Kept::new() };
@@ -110,6 +121,7 @@ fn by_library(library: &Path, prefix: &[String], module: &[u32]) -> Result<Strin
     let line: String = bytes.flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
     match RUNNING.with(|running| running.ask(library, &line, start))? {
         (kind, source) if kind == "glsl" => Ok(source),
+        (kind, reason) if kind == "absent" => Err(Failure::Absent(reason)),
         (_, message) => Err(Failure::Refused(message)),
     }
 }

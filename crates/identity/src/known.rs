@@ -288,7 +288,12 @@ impl Known {
         let mut avoided = Avoided::default();
         for bug in self.bugs_on(device) {
             match bug.passes_without.iter().find(|change| change.is_enough()) {
-                Some(change) => avoided.changes.extend(change.alike()),
+                Some(change) => {
+                    avoided.changes.extend(change.alike());
+                    if change.leaves_some() {
+                        avoided.seldom.extend(bug.avoid.iter().cloned());
+                    }
+                }
                 None => {
                     let combinations = || bug.avoid.iter().cloned();
                     match bug.effect {

@@ -117,6 +117,15 @@ impl Function {
         self.params.len() + self.locals.len()
     }
 
+    /// Declares a new local of a name that no variable has, made of a word and a number, and returns its id.
+    pub fn add_fresh_local(&mut self, word: &str, ty: Type) -> VarId {
+        let mut number = self.var_count();
+        while (0..self.var_count()).any(|var| self.var_name(var as VarId) == Some(&format!("{word}_{number}"))) {
+            number += 1;
+        }
+        self.add_local(format!("{word}_{number}"), ty)
+    }
+
     /// Declares a new local and returns its id.
     pub fn add_local(&mut self, name: impl Into<String>, ty: Type) -> VarId {
         self.locals.push(Local::new(name, ty));

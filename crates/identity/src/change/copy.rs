@@ -47,8 +47,7 @@ fn in_block(function: &mut Function, reads: &BTreeMap<VarId, usize>, block: &mut
         let mut keep = Block::new();
         let mut take = Block::new();
         for (var, ty) in behind {
-            let name = format!("kept_{}", function.var_count());
-            let kept = function.add_local(name, Type { shape: Shape::Array(2), ..ty });
+            let kept = function.add_fresh_local("kept", Type { shape: Shape::Array(2), ..ty });
             keep.push(Stmt::SetElement { var: kept, index: index(), inner: Vec::new(), value: Expr::Var(var) });
             take.push(Stmt::Assign { var, value: Expr::element(Expr::Var(kept), index()) });
         }

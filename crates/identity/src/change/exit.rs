@@ -25,7 +25,7 @@ fn in_block(function: &mut Function, block: &mut Block) {
         if let Stmt::Loop(l) = &mut block[at]
             && l.body.iter().any(breaks_in_an_if)
         {
-            let left = function.add_local(format!("left_{}", function.var_count()), Type::BOOL);
+            let left = function.add_fresh_local("left", Type::BOOL);
             l.body = deferred(std::mem::take(&mut l.body), left);
             l.body.push(branch(Expr::Var(left), vec![Stmt::Break]));
             block.insert(at, Stmt::Assign { var: left, value: Expr::Bool(false) });

@@ -191,6 +191,11 @@ impl Change {
         matches!(self.0, Kind::Construct(..) | Kind::Value | Kind::Skipped(_))
     }
 
+    /// True if it leaves some of what it changes, since that cannot be changed: what a loop evaluates again in each iteration.
+    pub fn leaves_some(self) -> bool {
+        self.is_of_skipped()
+    }
+
     /// True if every expected value stays what it is.
     fn keeps_values(self) -> bool {
         !matches!(self.0, Kind::Operation(..) | Kind::Nan(Uses::Comparison) | Kind::LongLoop)
@@ -465,6 +470,7 @@ mod tests {
         let less = |value: u32| Expr::binary(BinaryOp::Lt, lane(), Expr::Uint(value));
         let inner = Expr::binary(BinaryOp::And, less(3), any(2));
         let or = Expr::binary(BinaryOp::Or, less(1), inner.clone());
+        let or_of_op = || Expr::binary(BinaryOp::Or, less(1), any(2));
         let select = |no: Expr| Expr::Select(Box::new(less(1)), Box::new(Expr::Bool(true)), Box::new(no));
         let right = "operations in right operands of && and ||";
         let selected = "operations in operands of ?:";
@@ -483,6 +489,11 @@ mod tests {
         assert_eq!(right.apply(&log(select(inner))), None);
         assert_eq!(selected.apply(&log(or)), None);
         assert_eq!(right.apply(&log(Expr::binary(BinaryOp::Or, less(1), less(2)))), None, "there is no operation");
+        let mut named = log(or_of_op());
+        let main = named.program.functions.last_mut().expect("main");
+        let name = format!("kept_{}", main.var_count() + 1);
+        main.add_local(name, Type::BOOL);
+        assert!(right.apply(&named).is_some(), "a variable has the name");
         let negated = Expr::Unary(UnaryOp::Not, Box::new(select(any(2))));
         assert!(selected.apply(&log(negated)).is_some());
     }

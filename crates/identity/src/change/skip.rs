@@ -52,7 +52,7 @@ fn in_expr(function: &mut Function, which: Operands, expr: &mut Expr, before: &m
         Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
             in_expr(function, which, left, before);
             if which == Operands::Right && has_operation(right) {
-                let kept = add_variable(function, Type::BOOL);
+                let kept = function.add_fresh_local("kept", Type::BOOL);
                 let cond = if *op == BinaryOp::And { Expr::Var(kept) } else { not(Expr::Var(kept)) };
                 before.push(Stmt::Assign { var: kept, value: take(left) });
                 let then = arm(function, which, kept, right);
@@ -67,7 +67,7 @@ fn in_expr(function: &mut Function, which: Operands, expr: &mut Expr, before: &m
                 && (has_operation(yes) || has_operation(no))
                 && let Some(ty) = ty
             {
-                let kept = add_variable(function, ty);
+                let kept = function.add_fresh_local("kept", ty);
                 let then = arm(function, which, kept, yes);
                 let otherwise = arm(function, which, kept, no);
                 let cond = take(cond);
@@ -89,11 +89,6 @@ fn arm(function: &mut Function, which: Operands, kept: VarId, operand: &mut Expr
     in_expr(function, which, operand, &mut block);
     block.push(Stmt::Assign { var: kept, value: take(operand) });
     block
-}
-
-fn add_variable(function: &mut Function, ty: Type) -> VarId {
-    let name = format!("kept_{}", function.var_count());
-    function.add_local(name, ty)
 }
 
 fn has_operation(expr: &Expr) -> bool {

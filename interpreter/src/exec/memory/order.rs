@@ -407,16 +407,17 @@ impl Memory {
             let read = if writes { shadow.reader } else { 0 };
             let mut read_is_open = None;
             let mut unordered = writes && self.has_unordered_writes(shadow, domain);
-            for (who, when, wrote) in
-                [(shadow.writer, shadow.written, true), (acted, shadow.acted, true), (read, shadow.read, false)]
-            {
+            // An atomic has read, too.
+            for (who, when, wrote, has_read) in [
+                (shadow.writer, shadow.written, true, false),
+                (acted, shadow.acted, true, true),
+                (read, shadow.read, false, true),
+            ] {
                 if self.late(who, when, follows).is_some() {
                     let clash = self.late(who, when, may_follow);
                     let why = Some(if clash.is_some() { Why::Order } else { Why::Unacquired });
-                    let is_writer = who == shadow.writer && when == shadow.written && wrote;
                     open = if wrote { why } else { open };
-                    // An atomic has read, too.
-                    read_is_open = if writes && !is_writer { why } else { read_is_open };
+                    read_is_open = if writes && has_read { why } else { read_is_open };
                     unordered |= writes && wrote;
                     clashes.extend(clash.map(|(who, when)| (who, when, wrote)));
                 }
@@ -674,6 +675,7 @@ impl Memory {
             || unknown
             || wrote.is_some()
             || equal.is_some()
+            || self.has_unordered_writes(shadow, domain)
             || alien.is_some()
             || self.hides_write(shadow, slot, false, sharing, layout);
         let others = others || hidden;
