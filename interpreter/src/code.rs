@@ -465,6 +465,11 @@ impl Semantics {
         }
     }
 
+    /// The kinds of memory that they both acquire and release.
+    pub fn both(self) -> Orders {
+        std::array::from_fn(|kind| self.acquires[kind] && self.releases[kind])
+    }
+
     /// The kinds of memory that they name.
     pub fn kinds(self) -> Orders {
         std::array::from_fn(|kind| self.acquires[kind] || self.releases[kind])
@@ -485,10 +490,6 @@ pub(crate) struct Barrier {
     pub workgroup: bool,
     /// What is violated where a workgroup does not execute it together.
     pub rule: Rule,
-    /// What it orders accesses to, of all that wait.
-    pub orders: Orders,
-    /// The same of those that are in one subgroup, where its memory scope holds no more.
-    pub within_subgroups: Orders,
     pub semantics: Semantics,
 }
 

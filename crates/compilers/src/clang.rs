@@ -153,7 +153,7 @@ fn fitted(case: &mut Case) {
     });
     // It crashes on the bit patterns of floats.
     for function in &mut case.program.functions {
-        function.change_body(log_no_floats);
+        function.change_body(|function, body| log_no_floats(function, body));
     }
 }
 

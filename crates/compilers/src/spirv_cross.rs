@@ -72,17 +72,16 @@ fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
         absent => absent,
     };
     let module = glslang::module(call, SourceLanguage::GLSL).map_err(|failure| by("glslang, before it", failure))?;
-    let source = match library(path).filter(|_| !NO_LIBRARY.load(Ordering::Relaxed)) {
-        Some(library) => match by_library(&library, call.prefix, &module) {
-            // There is no Python that it runs in, say.
-            Err(Failure::Absent(_)) => {
-                NO_LIBRARY.store(true, Ordering::Relaxed);
-                by_program(path, call.prefix, &module)
-            }
-            printed => printed,
-        },
-        None => by_program(path, call.prefix, &module),
-    }?;
+    let library = library(path).filter(|_| !NO_LIBRARY.load(Ordering::Relaxed));
+    let by_library = library.and_then(|library| match by_library(&library, call.prefix, &module) {
+        // There is no Python that it runs in, say.
+        Err(Failure::Absent(_)) => {
+            NO_LIBRARY.store(true, Ordering::Relaxed);
+            None
+        }
+        printed => Some(printed),
+    });
+    let source = by_library.unwrap_or_else(|| by_program(path, call.prefix, &module))?;
     glslang::module(&Call { source: &source, ..*call }, SourceLanguage::GLSL)
         .map_err(|failure| by("what it makes is no GLSL", failure))
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::compiler::Failure;
 use crate::program::{self, ProgramOutput};
 
-/// The longest message, bytes: what a program says on two outputs, each byte of which may become three, and room for the rest.
+/// The longest message, bytes: what a program says on two outputs, each byte of which may become three, and the rest of the message.
 const LONGEST: u32 = 8 << 20;
 
 /// The process, if there is one.

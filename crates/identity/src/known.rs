@@ -290,7 +290,7 @@ impl Known {
             match bug.passes_without.iter().find(|change| change.is_enough()) {
                 Some(change) => {
                     avoided.changes.extend(change.alike());
-                    if change.leaves_some() {
+                    if change.is_of_skipped() {
                         avoided.seldom.extend(bug.avoid.iter().cloned());
                     }
                 }

@@ -39,13 +39,13 @@ impl Small {
     pub fn in_case(self, case: &Case) -> Option<Case> {
         let mut small = case.clone();
         for function in &mut small.program.functions {
-            let mut body = std::mem::take(&mut function.body);
-            each_stmt_of_block_mut(&mut body, &mut |stmt| {
-                for expr in stmt.direct_exprs_mut() {
-                    walk_expr_mut(expr, &mut |expr| self.in_expr(expr, function));
-                }
+            function.change_body(|function, body| {
+                each_stmt_of_block_mut(body, &mut |stmt| {
+                    for expr in stmt.direct_exprs_mut() {
+                        walk_expr_mut(expr, &mut |expr| self.in_expr(expr, function));
+                    }
+                });
             });
-            function.body = body;
         }
         (small != *case && validate(&small).is_ok()).then_some(small)
     }

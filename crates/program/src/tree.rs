@@ -87,8 +87,8 @@ pub struct Function {
 }
 
 impl Function {
-    /// Changes the body by what the function declares, which is given without it.
-    pub fn change_body(&mut self, change: impl FnOnce(&Function, &mut Block)) {
+    /// Changes the body by what the function declares, which is given without it and may get more.
+    pub fn change_body(&mut self, change: impl FnOnce(&mut Function, &mut Block)) {
         let mut body = std::mem::take(&mut self.body);
         change(self, &mut body);
         self.body = body;

@@ -521,16 +521,9 @@ impl Decoder<'_> {
                 true
             }
         };
-        // Acquire and release both, of a scope that holds everybody who waits.
-        let both = semantics & 0x18 != 0 || semantics & 0x6 == 0x6;
-        let of_scope = |scope| KINDS_OF_MEMORY.map(|bit| semantics & bit != 0 && both && memory >= scope);
-        let within_subgroups = of_scope(Reach::Subgroup);
-        let orders = if workgroup { of_scope(Reach::Workgroup) } else { within_subgroups };
         self.push_barrier(Barrier {
             workgroup,
             rule: Rule::BarrierInDivergence,
-            orders,
-            within_subgroups,
             semantics: semantics_of(semantics, memory),
         });
         Ok(())
@@ -541,8 +534,6 @@ impl Decoder<'_> {
         self.push_barrier(Barrier {
             workgroup: true,
             rule: Rule::OncePerWorkgroup,
-            orders: Orders::default(),
-            within_subgroups: Orders::default(),
             semantics: semantics_of(0, Reach::Nobody),
         });
     }

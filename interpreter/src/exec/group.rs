@@ -646,7 +646,7 @@ impl Machine<'_> {
     // ---- barriers ----
 
     pub(super) fn control_barrier(&mut self, inst: &Inst, barrier: u32) -> Result<(), Stop> {
-        let Barrier { workgroup, rule, orders, within_subgroups, semantics } = self.code.barriers[barrier as usize];
+        let Barrier { workgroup, rule, semantics } = self.code.barriers[barrier as usize];
         let number = inst.d & !GROUP_TAG;
         let layout = self.layout;
         if self.is(Planted::FenceReleasesAll) {
@@ -704,8 +704,7 @@ impl Machine<'_> {
             self.taint_lost(semantics.kinds(), inst.place)?;
         }
         self.memory.hand_over(semantics, &self.active);
-        let orders = if self.is(Planted::ScopesIgnored) { within_subgroups } else { orders };
-        self.memory.workgroup_barrier(orders, semantics, &self.active, taint, layout);
+        self.memory.workgroup_barrier(semantics, &self.active, taint, layout);
         self.memory.take_over(semantics, &self.active);
         Ok(())
     }

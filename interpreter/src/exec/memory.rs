@@ -55,12 +55,12 @@ struct Shadow {
 const PRIVATE_READ: u8 = 1;
 /// Whose atomics since the last write had which scope is not known.
 const UNKNOWN_SCOPES: u8 = 2;
-/// A write before the last one is not ordered with it.
-const UNORDERED_WRITES: u8 = 16;
 /// Some of the atomics since the last write wrote.
 const ATOMIC_WROTE: u8 = 4;
 /// Others executed atomics since the last write than those that are known by name.
 const OTHERS_ACTED: u8 = 8;
+/// A write before the last one is not ordered with it.
+const UNORDERED_WRITES: u8 = 16;
 
 /// What a barrier has ordered, for one kind of memory.
 #[derive(Clone, Debug, Default)]

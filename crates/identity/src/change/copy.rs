@@ -17,9 +17,7 @@ use tangle_program::types::{Shape, Type};
 pub fn copy_values(function: &mut Function) {
     let mut reads = BTreeMap::new();
     count_reads(&function.body, &mut reads);
-    let mut body = std::mem::take(&mut function.body);
-    in_block(function, &reads, &mut body, false);
-    function.body = body;
+    function.change_body(|function, body| in_block(function, &reads, body, false));
 }
 
 fn count_reads(stmts: &[Stmt], reads: &mut BTreeMap<VarId, usize>) {

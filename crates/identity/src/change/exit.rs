@@ -13,9 +13,7 @@ use tangle_program::types::Type;
 
 /// Moves the exits of all loops of a function.
 pub fn move_exits(function: &mut Function) {
-    let mut body = std::mem::take(&mut function.body);
-    in_block(function, &mut body);
-    function.body = body;
+    function.change_body(in_block);
 }
 
 fn in_block(function: &mut Function, block: &mut Block) {

@@ -180,8 +180,8 @@ impl Change {
     }
 
     /// True if operands that not every lane evaluates are in branches: what makes it pass may also be that its code is another, so that it tells where nothing
-    /// nearer does.
-    fn is_of_skipped(self) -> bool {
+    /// nearer does. It leaves those that a loop evaluates again in each iteration.
+    pub fn is_of_skipped(self) -> bool {
         matches!(self.0, Kind::Skipped(_))
     }
 
@@ -189,11 +189,6 @@ impl Change {
     /// construct, or is of values behind loops or of operands that not every lane evaluates. What helpers load is not computed in all programs, and a NaN is what some of them are made for.
     pub fn is_enough(self) -> bool {
         matches!(self.0, Kind::Construct(..) | Kind::Value | Kind::Skipped(_))
-    }
-
-    /// True if it leaves some of what it changes, since that cannot be changed: what a loop evaluates again in each iteration.
-    pub fn leaves_some(self) -> bool {
-        self.is_of_skipped()
     }
 
     /// True if every expected value stays what it is.

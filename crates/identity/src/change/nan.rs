@@ -27,9 +27,7 @@ pub enum Uses {
 
 /// Takes NaN out of all that groups use like this in a function.
 pub fn take_out(function: &mut Function, uses: Uses) {
-    let mut body = std::mem::take(&mut function.body);
-    in_block(function, uses, &mut body);
-    function.body = body;
+    function.change_body(|function, body| in_block(function, uses, body));
 }
 
 fn in_block(function: &Function, uses: Uses, block: &mut Block) {

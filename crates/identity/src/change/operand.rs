@@ -21,9 +21,7 @@ pub fn operations() -> Vec<&'static str> {
 
 /// Puts the first operand in the place of an operation of its type, in one kind of place of a function whose body stands in another.
 pub fn replace(function: &mut Function, operation: &str, place: Within, here: Within) {
-    let mut body = std::mem::take(&mut function.body);
-    in_block(function, operation, place, &mut body, here);
-    function.body = body;
+    function.change_body(|function, body| in_block(function, operation, place, body, here));
 }
 
 fn in_block(function: &Function, operation: &str, place: Within, block: &mut Block, here: Within) {

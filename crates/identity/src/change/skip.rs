@@ -21,9 +21,7 @@ pub enum Operands {
 
 /// Puts the operands with operations into branches, where a statement evaluates them once.
 pub fn branch(function: &mut Function, which: Operands) {
-    let mut body = std::mem::take(&mut function.body);
-    in_block(function, which, &mut body);
-    function.body = body;
+    function.change_body(|function, body| in_block(function, which, body));
 }
 
 fn in_block(function: &mut Function, which: Operands, block: &mut Block) {

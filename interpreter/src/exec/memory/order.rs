@@ -37,12 +37,16 @@ impl Memory {
         self.workgroup * self.n + slot as u32 + 1
     }
 
+    /// The place of an invocation in the workgroup that runs, if it is of that.
+    #[inline]
+    fn slot_of(&self, invocation: u32) -> Option<usize> {
+        let slot = invocation.wrapping_sub(1).wrapping_sub(self.workgroup * self.n);
+        (slot < self.n).then_some(slot as usize)
+    }
+
     /// True if what an invocation did at a time is ordered before what this one does now.
     fn is_ordered(&self, domain: usize, invocation: u32, time: u32, slot: usize, layout: &Layout) -> bool {
-        let other = (invocation - 1).wrapping_sub(self.workgroup * self.n) as usize;
-        if other >= self.n as usize {
-            return false;
-        }
+        let Some(other) = self.slot_of(invocation) else { return false };
         if other == slot || self.is_past(domain, invocation, time) {
             return true;
         }
@@ -55,18 +59,17 @@ impl Memory {
     /// model, "Synchronizes-With"). It is not called a race, since shaders of GLSL seldom have the second fence (`memoryBarrierBuffer(); barrier();`), but what
     /// is read is open: a driver may access memory earlier that nothing keeps behind the barrier.
     fn is_offered(&self, domain: usize, invocation: u32, time: u32, slot: usize, layout: &Layout) -> bool {
-        let other = (invocation - 1).wrapping_sub(self.workgroup * self.n) as usize;
+        let Some(other) = self.slot_of(invocation) else { return false };
         let order = &self.orders[domain];
-        other < self.n as usize
-            && (order.handed.get(other).is_some_and(|&handed| time <= handed)
-                || order.is_in(&order.offered, time, slot, other, layout))
+        order.handed.get(other).is_some_and(|&handed| time <= handed)
+            || order.is_in(&order.offered, time, slot, other, layout)
     }
 
     /// True if what an invocation did at a time is ordered before what everybody of the workgroup does now.
     fn is_past(&self, domain: usize, invocation: u32, time: u32) -> bool {
+        let Some(other) = self.slot_of(invocation) else { return false };
         let order = &self.orders[domain];
-        let other = invocation.wrapping_sub(1).wrapping_sub(self.workgroup * self.n) as usize;
-        other < self.n as usize && (time <= order.floor || order.until.get(other).is_some_and(|&until| time <= until))
+        time <= order.floor || order.until.get(other).is_some_and(|&until| time <= until)
     }
 
     /// For how many of the levels of [`Order::released`] a memory scope counts.
@@ -162,20 +165,14 @@ impl Memory {
         }
     }
 
-    /// All invocations of the workgroup are ordered, in the kinds of memory of which the barrier acquires and releases with all of them (`orders`), or in which they
+    /// All invocations of the workgroup are ordered, in the kinds of memory of which the barrier acquires and releases with all of them, or in which they
     /// release by fences before it and acquire by fences behind it; those in `slots` are known to come. With a taint, what was written before may since have
     /// been overwritten by one of the others, whose path is unknown.
-    pub fn workgroup_barrier(
-        &mut self,
-        orders: Orders,
-        semantics: Semantics,
-        slots: &[u32],
-        taint: u32,
-        layout: &Layout,
-    ) {
+    pub fn workgroup_barrier(&mut self, semantics: Semantics, slots: &[u32], taint: u32, layout: &Layout) {
+        let levels = self.levels(semantics.scope);
+        let orders = semantics.both().map(|both| both && levels > OF_WORKGROUP);
         self.barriers.iter_mut().zip(orders).for_each(|(count, orders)| *count += u32::from(orders));
         self.waited = slots.len();
-        let levels = self.levels(semantics.scope);
         for (domain, orders) in orders.into_iter().enumerate() {
             let order = &mut self.orders[domain];
             if orders {
@@ -294,10 +291,10 @@ impl Memory {
 
     /// True if an invocation is within reach of another one, which is the present one or of which that is known.
     fn reaches(&self, reach: Reach, other: u32, slot: usize, layout: &Layout) -> bool {
-        let of_group = (other - 1).wrapping_sub(self.workgroup * self.n) as usize;
-        let place = layout.places.get(of_group).filter(|_| of_group < self.n as usize);
+        let of_group = self.slot_of(other);
+        let place = of_group.and_then(|other| layout.places.get(other));
         match reach {
-            _ if of_group == slot || self.scopes_ignored => true,
+            _ if of_group == Some(slot) || self.scopes_ignored => true,
             Reach::Nobody => false,
             Reach::Subgroup => place.is_some_and(|place| place.subgroup == layout.places[slot].subgroup),
             Reach::Workgroup => place.is_some(),
@@ -461,8 +458,7 @@ impl Memory {
 
     /// True if a write before the last one is not ordered with it, and no barrier has ordered all since.
     fn has_unordered_writes(&self, shadow: Shadow, domain: usize) -> bool {
-        let writer = shadow.writer.wrapping_sub(1).wrapping_sub(self.workgroup * self.n);
-        let is_past = writer < self.n && shadow.written <= self.orders[domain].floor;
+        let is_past = self.slot_of(shadow.writer).is_some() && shadow.written <= self.orders[domain].floor;
         shadow.flags & UNORDERED_WRITES != 0 && !is_past
     }
 
