@@ -21,6 +21,9 @@ use crate::config::{Config, Size};
 /// Odd factors: a product keeps every bit of what was there before.
 const FACTORS: [u32; 5] = [5, 3, 9, 33, 257];
 
+/// The widths of the values of an operation and a type, one in each round.
+const WIDTHS: [u8; 4] = [1, 2, 3, 4];
+
 /// The places of a program in the row of all turns: about as many as its series has operations.
 pub(super) fn turns(config: &Config, size: &Size) -> Range<u64> {
     let (least, most) = size.series;
@@ -196,7 +199,7 @@ impl Builder<'_> {
 
     /// The operation whose turn it is, with the type of its value. By chance most of them would not be seen in a hundred programs, and a driver's
     /// compiler has code of its own for many.
-    fn operation_in_turn(&mut self) -> Option<(SubgroupOp, Scalar)> {
+    fn operation_in_turn(&mut self) -> Option<(SubgroupOp, Type)> {
         let turn = self.turns.next()?;
         let offered = self.offered();
         let types = |info: &OpInfo| match info.params.contains(&Param::Value) {
@@ -206,7 +209,12 @@ impl Builder<'_> {
         let has_result = |info: &OpInfo| info.gives != Gives::Nothing && info.category != Category::Derivative;
         let rows = self.weights.ops.iter().zip(&TABLE).filter(|&(&weight, info)| weight > 0 && has_result(info));
         let all: Vec<_> = rows.flat_map(|(_, info)| types(info).into_iter().map(|scalar| (info.op, scalar))).collect();
-        all.get(spread(turn, all.len() as u64) as usize).copied()
+        let count = all.len() as u64;
+        let place = spread(turn, count);
+        let &(op, scalar) = all.get(place as usize)?;
+        // In every round each has another width.
+        let width = WIDTHS[((turn / count + place) % WIDTHS.len() as u64) as usize];
+        Some((op, Type::vector(scalar, width)))
     }
 
     /// An operation on a value of any type, or one that has none.
@@ -215,11 +223,15 @@ impl Builder<'_> {
         let is_exact = self.frame.flow.is_exact() && !self.draw.percent(25);
         let class = if is_exact { Class::Clean } else { Class::MaybeUndefined };
         let turn = if is_exact { self.operation_in_turn() } else { None };
-        let scalar = match turn {
-            Some((_, scalar)) => scalar,
-            None => self.draw.pick(&self.offered()),
+        let value = match turn {
+            Some((_, ty)) => ty,
+            None => {
+                let scalar = self.draw.pick(&self.offered());
+                Type::vector(scalar, self.draw.weighted(&[(5, 1), (2, 2), (2, 3), (2, 4)]))
+            }
         };
-        let fits = |info: &OpInfo| {
+        let scalar = value.scalar;
+        let fits = |info: &OpInfo, class: Class| {
             info.gives != Gives::Nothing
                 && (info.scalars.contains(&scalar) || !info.params.contains(&Param::Value))
                 && match class {
@@ -227,22 +239,19 @@ impl Builder<'_> {
                     _ => !info.op.starts_infinite(scalar),
                 }
         };
-        let is_it = |info: &OpInfo| turn.is_some_and(|(op, _)| info.op == op) && fits(info);
-        let Some(info) = self.choose(class, is_it).or_else(|| self.choose(class, fits)) else { return };
-        let mut width = self.draw.weighted(&[(5, 1), (2, 2), (2, 3), (2, 4)]);
-        if info.op == SubgroupOp::AllEqual && self.draw.percent(50) {
-            width = 4;
-        }
-        // Each is logged by itself.
-        if class == Class::MaybeUndefined {
-            width = 1;
-        }
-        let value = Type::vector(scalar, width);
+        let is_it = |info: &OpInfo| turn.is_some_and(|(op, _)| info.op == op);
+        let in_turn = [class, Class::MaybeUndefined].into_iter().find_map(|class| {
+            let info = self.choose(class, |info| is_it(info) && fits(info, class))?;
+            Some((info, class))
+        });
+        let chosen = in_turn.or_else(|| Some((self.choose(class, |info| fits(info, class))?, class)));
+        let Some((info, class)) = chosen else { return };
+        let all_equal = info.op == SubgroupOp::AllEqual && turn.is_none() && self.draw.percent(50);
+        let value = if all_equal { Type::vector(scalar, 4) } else { value };
         let (expr, class) = self.call(info, value, class);
         let ty = info.result_type(Some(value)).expect("an operation on a value has a result");
         if class != Class::Clean {
-            let var = self.frame.local("some", ty, class, Role::Data);
-            return self.keep(var, expr, out);
+            return self.keep_open(expr, ty, class, out);
         }
         let var = self.result_variable(ty, class);
         let assign = self.assign(var, expr);
@@ -250,6 +259,27 @@ impl Builder<'_> {
         for word in self.as_words(var) {
             self.mix_in(sum, word, out);
         }
+    }
+
+    /// A result that may be open in a variable of its own: a word for all components of a vector, which are open together, or one of its floats, of which
+    /// a word is not made if it may be undefined.
+    fn keep_open(&mut self, result: Expr, ty: Type, class: Class, out: &mut Block) {
+        let (seen, of) = if ty.is_scalar() {
+            (result, ty)
+        } else {
+            let vector = self.frame.local("some", ty, class, Role::Hidden);
+            let assign = self.assign(vector, result);
+            out.push(assign);
+            if ty.scalar.is_float() {
+                let component = self.draw.below(ty.width.into()) as u8;
+                (Expr::Component(Box::new(Expr::Var(vector)), component), Type::vector(ty.scalar, 1))
+            } else {
+                let mix = |hash, word| bin(BinaryOp::Add, bin(BinaryOp::Mul, hash, uint(31)), word);
+                (self.as_words(vector).into_iter().reduce(mix).unwrap_or(uint(0)), Type::UINT)
+            }
+        };
+        let var = self.frame.local("some", of, class, Role::Data);
+        self.keep(var, seen, out)
     }
 }
 
