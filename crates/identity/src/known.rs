@@ -493,21 +493,22 @@ mod tests {
     #[test]
     fn known_bugs_leave_most_programs() {
         let known = Known::read(&[concat!(env!("CARGO_MANIFEST_DIR"), "/../../known").into()]).expect("the book");
-        let cases = (0..200).map(|seed| from_seed(seed, &Config::default()));
+        // A fifth less or more of two hundred would be chance.
+        let cases = (0..1000).map(|seed| from_seed(seed, &Config::default()));
         let programs: Vec<Contents> = cases.map(|case| Contents::of(&case)).collect();
         for (driver, most) in [
-            ("llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", 30),
-            ("llvmpipe Mesa 25.0.7-2 (LLVM 19.1.7)", 20),
-            ("SwiftShader driver", 20),
-            ("NVIDIA 580.159.04", 110),
-            ("a driver without bugs", 10),
+            ("llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", 190),
+            ("llvmpipe Mesa 25.0.7-2 (LLVM 19.1.7)", 130),
+            ("SwiftShader driver", 100),
+            ("NVIDIA 580.159.04", 500),
+            ("a driver without bugs", 60),
         ] {
             let Avoided { without, seldom, .. } =
                 known.avoid(&DeviceId { name: "it".into(), driver: driver.to_owned() });
             let is_left_out = |program: &&Contents| without.iter().chain(&seldom).any(|one| one.is_in(program));
             let left_out = programs.iter().filter(is_left_out);
             let left_out = left_out.count();
-            assert!(left_out <= most, "{left_out} of 200 on {driver}");
+            assert!(left_out <= most, "{left_out} of 1,000 on {driver}");
         }
         for case in known.bugs.iter().filter_map(|bug| bug.case.as_ref()) {
             let own = Combination::of_minimal(case, true, None);
