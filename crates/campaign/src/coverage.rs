@@ -94,6 +94,7 @@ mod tests {
     use super::*;
     use tangle_generator::pairs::{Kind, Pair};
     use tangle_program::ops::Intrinsic;
+    use tangle_program::subgroup::{Category, TABLE};
     use tangle_program::types::{Scalar, Type};
 
     /// Pairs that have no floor, with the reason; a type stands for vectors of it, too, and a width for vectors of all types.
@@ -129,7 +130,7 @@ mod tests {
         }
         let Ok(ty) = pair.second.parse::<Type>() else { return Some(300) };
         // In fragment shaders only, where control flow is uniform.
-        let is_derivative = ["dFd", "fwidth"].iter().any(|stem| pair.first.starts_with(stem));
+        let is_derivative = TABLE.iter().any(|info| info.category == Category::Derivative && info.name == pair.first);
         match (pair.kind, ty) {
             (Kind::Nested | Kind::Sequence, _) | (_, Type { width: 1, .. }) => Some(300),
             (Kind::Operation, _) => (!is_derivative).then_some(1_000),

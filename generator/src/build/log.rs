@@ -102,8 +102,7 @@ impl Builder<'_> {
 
     /// `hash = hash * factor + word;`
     pub(crate) fn mix(&mut self, hash: VarId, factor: u32, word: Expr, out: &mut Block) {
-        let product = bin(BinaryOp::Mul, Expr::Var(hash), uint(factor));
-        let assign = self.assign(hash, bin(BinaryOp::Add, product, word));
+        let assign = self.assign(hash, mixed(Expr::Var(hash), factor, word));
         out.push(assign);
     }
 
@@ -235,6 +234,11 @@ impl Builder<'_> {
             value => vec![value],
         }
     }
+}
+
+/// `hash * factor + word`
+pub(crate) fn mixed(hash: Expr, factor: u32, word: Expr) -> Expr {
+    bin(BinaryOp::Add, bin(BinaryOp::Mul, hash, uint(factor)), word)
 }
 
 /// The scalars of a value of a type.

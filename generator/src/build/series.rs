@@ -13,16 +13,13 @@ use tangle_program::types::{Scalar, Type};
 use super::Builder;
 use super::cond::Cond;
 use super::frame::{Role, Source};
-use super::log::Moment;
+use super::log::{Moment, mixed};
 use super::term::{Want, bin, cast, lane, uint};
 use crate::class::{Class, Decision};
 use crate::config::{Config, Size};
 
 /// Odd factors: a product keeps every bit of what was there before.
 const FACTORS: [u32; 5] = [5, 3, 9, 33, 257];
-
-/// The widths of the values of an operation and a type, one in each round.
-const WIDTHS: [u8; 4] = [1, 2, 3, 4];
 
 /// The places of a program in the row of all turns: about as many as its series has operations.
 pub(super) fn turns(config: &Config, size: &Size) -> Range<u64> {
@@ -212,9 +209,9 @@ impl Builder<'_> {
         let count = all.len() as u64;
         let place = spread(turn, count);
         let &(op, scalar) = all.get(place as usize)?;
-        // In every round each has another width.
-        let width = WIDTHS[((turn / count + place) % WIDTHS.len() as u64) as usize];
-        Some((op, Type::vector(scalar, width)))
+        // In every round of all turns each has another width of the four.
+        let width = 1 + (turn / count + place) % 4;
+        Some((op, Type::vector(scalar, width as u8)))
     }
 
     /// An operation on a value of any type, or one that has none.
@@ -239,10 +236,9 @@ impl Builder<'_> {
                     _ => !info.op.starts_infinite(scalar),
                 }
         };
-        let is_it = |info: &OpInfo| turn.is_some_and(|(op, _)| info.op == op);
-        let in_turn = [class, Class::MaybeUndefined].into_iter().find_map(|class| {
-            let info = self.choose(class, |info| is_it(info) && fits(info, class))?;
-            Some((info, class))
+        let in_turn = turn.and_then(|(op, _)| {
+            let mut of_class = |class| Some((self.choose(class, |info| info.op == op && fits(info, class))?, class));
+            of_class(Class::Clean).or_else(|| of_class(Class::MaybeUndefined))
         });
         let chosen = in_turn.or_else(|| Some((self.choose(class, |info| fits(info, class))?, class)));
         let Some((info, class)) = chosen else { return };
@@ -272,10 +268,10 @@ impl Builder<'_> {
             out.push(assign);
             if ty.scalar.is_float() {
                 let component = self.draw.below(ty.width.into()) as u8;
-                (Expr::Component(Box::new(Expr::Var(vector)), component), Type::vector(ty.scalar, 1))
+                (Expr::Component(Box::new(Expr::Var(vector)), component), Type::scalar(ty.scalar))
             } else {
-                let mix = |hash, word| bin(BinaryOp::Add, bin(BinaryOp::Mul, hash, uint(31)), word);
-                (self.as_words(vector).into_iter().reduce(mix).unwrap_or(uint(0)), Type::UINT)
+                let words = self.as_words(vector).into_iter();
+                (words.reduce(|hash, word| mixed(hash, 31, word)).unwrap_or(uint(0)), Type::UINT)
             }
         };
         let var = self.frame.local("some", of, class, Role::Data);
