@@ -107,6 +107,18 @@ get_clang() {
     printf 'Clang %s\n' "$version" >"$work/version"
 }
 
+# The Vulkan layer by which Tint's modules are taken from Dawn: the loader wants a manifest beside it.
+build_module_layer() {
+    local source=$root/setup/module_layer.c layer=$cache/module-layer/module_layer.so
+    if [[ ! -f $layer || $source -nt $layer ]]; then
+        mkdir -p "$cache/module-layer"
+        printf '%s\n' '{"file_format_version": "1.1.2", "layer": {"name": "VK_LAYER_TANGLE_modules", "type": "INSTANCE",
+    "library_path": "./module_layer.so", "api_version": "1.3.0", "implementation_version": "1", "description": "Hands over modules"}}' \
+            >"${layer%.so}.json"
+        cc -O1 -Wall -fvisibility=hidden -shared -fPIC -o "$layer.new" "$source" && mv "$layer.new" "$layer"
+    fi
+}
+
 # get_compiler NAME: on failure there is none.
 get_compiler() {
     local name=$1 dir=$cache/compilers/$1 work=$cache/compilers/.new-$1 log=$cache/compilers/$1.log started=$SECONDS megabytes
@@ -149,4 +161,5 @@ setup_compilers() {
             get_compiler "$name"
         fi
     done
+    if [[ -d $cache/compilers/tint ]]; then build_module_layer; fi
 }

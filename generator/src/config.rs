@@ -70,6 +70,8 @@ pub struct Config {
     pub float_controls: FloatControls,
     /// The classes of arrays of descriptors that may be indexed, by what differs between invocations, too (descriptor indexing).
     pub resources: BTreeSet<ResourceClass>,
+    /// Whether there are push constants: modules for OpenGL have none (ARB_gl_spirv).
+    pub push_constants: bool,
     /// Whether workgroup sizes may be specialised from SPIR-V 1.6 on (`maintenance4`).
     pub local_size_id: bool,
     /// SPIR-V versions to choose from, those that have the stage; not empty.
@@ -118,6 +120,7 @@ impl Default for Config {
             signed_remainders: true,
             float_controls: FloatControls::ALL,
             resources: ResourceClass::ALL.into(),
+            push_constants: true,
             local_size_id: true,
             spirv: SpirvVersion::ALL.into(),
             max_workgroup: [1024, 1024, 64],

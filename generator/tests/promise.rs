@@ -51,7 +51,7 @@ fn devices() -> Vec<Config> {
         max_workgroup_subgroups: u32::MAX,
         ..Config::default()
     };
-    let swiftshader = Config { derivative_groups: Vec::new(), ..swiftshader };
+    let swiftshader = Config { derivative_groups: Vec::new(), push_constants: false, ..swiftshader };
     let bare = Config { categories: [Category::Basic].into(), min_subgroup_size: 1, ..Config::default() };
     let narrow = Config { max_workgroup: [16, 2, 1], max_invocations: 16, max_workgroups: 1, ..Config::default() };
     vec![swiftshader, wide, bare, narrow]

@@ -258,10 +258,10 @@ impl Capabilities {
             SubgroupSize::Varying => multiple_of = Some(max),
             SubgroupSize::Default => multiple_of = Some(default),
         }
-        // VUID-VkPipelineShaderStageCreateInfo-flags-02757, 02758, 02759
-        if let Some(size) =
-            multiple_of.filter(|&size| case.entry_point.full_subgroups && size > 0 && !x.is_multiple_of(size))
-        {
+        // VUID-VkPipelineShaderStageCreateInfo-flags-02757, 02758, 02759. In WebGPU subgroups of a required size are full.
+        let is_required = matches!(case.entry_point.subgroup_size, SubgroupSize::Required(_));
+        let full = case.entry_point.full_subgroups || is_required && self.sizes.is_webgpu();
+        if let Some(size) = multiple_of.filter(|&size| full && size > 0 && !x.is_multiple_of(size)) {
             missing.push(format!("full subgroups with a workgroup x that is no multiple of {size}"));
         }
         let samples = case.entry_point.draw().map_or(1, |draw| draw.samples);
@@ -371,6 +371,7 @@ impl Capabilities {
                 Dialect::OpenGlArb => TABLE.iter().map(|info| info.op).filter(|op| in_arb(*op).is_none()).collect(),
             },
             scalars: scalars.collect(),
+            push_constants: self.api() != Api::OpenGl,
             min_subgroup_size: sizes.min,
             max_subgroup_size: sizes.max,
             required_sizes: if self.required_size.contains(&stage) { powers.collect() } else { Vec::new() },

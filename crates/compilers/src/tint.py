@@ -1,22 +1,18 @@
 """Tint, as Dawn uses it on Vulkan: WGSL becomes the module that Dawn gives to the driver.
 
-Started with the folder of the Python package wgpudawn. Reads a shader from each line of the standard input (a JSON string) and answers
-each with a line on the standard output: {"spirv": assembly}, or {"refused": message}. The first line is {"ready": Dawn's version}, or
-{"absent": why it cannot run}.
+Started with the folder of the Python package wgpudawn and the Vulkan layer that hands over modules (setup/module_layer.c), which the environment has
+the Vulkan loader load. Reads a shader from each line of the standard input (a JSON string) and answers each with a line on the standard output:
+{"spirv": words in hexadecimal, the lowest byte first}, or {"refused": message}. The first line is {"ready": Dawn's version}, or {"absent": why it cannot run}.
 
-A shader is compiled in a process forked for it, which ends once Dawn has said what it gives to the driver: what the driver would make of
-it takes ten times as long. Nothing that becomes of that process does any harm to this one.
+A refusal is believed of a fresh process only, so that one which has compiled others before ends without an answer.
 """
 
 import ctypes
-import gc
 import json
 import os
 import re
 import resource
-import signal
 import sys
-import tempfile
 import time
 
 # The most processor time for a shader, seconds. Memory is limited by who starts this.
@@ -33,84 +29,48 @@ LIMITS = [
     "max-immediate-size",
 ]
 
-# A shader of each kind of what shaders declare.
-FIRST = """@group(0) @binding(0) var<storage, read_write> data: array<u32>;
-@group(0) @binding(1) var<uniform> words: vec4u;
-@compute @workgroup_size(1) fn main() { data[0] = words.x; }
-"""
-
-# prctl(2).
-PR_SET_PDEATHSIG = 1
-
-
-class StringView(ctypes.Structure):
-    """WGPUStringView of webgpu.h."""
-
-    _fields_ = [("data", ctypes.c_void_p), ("length", ctypes.c_size_t)]
-
-
-LoggingCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, StringView, ctypes.c_void_p, ctypes.c_void_p)
-
-
-class LoggingCallbackInfo(ctypes.Structure):
-    """WGPULoggingCallbackInfo of webgpu.h."""
-
-    _fields_ = [("next", ctypes.c_void_p), ("callback", LoggingCallback), ("one", ctypes.c_void_p), ("two", ctypes.c_void_p)]
+FIRST = "@compute @workgroup_size(1) fn main() {}"
 
 
 class Tint:
-    def __init__(self, folder):
+    def __init__(self, folder, layer):
         sys.path.insert(0, folder)
         import wgpudawn
-        from wgpudawn._lib import dawn_version, ffi, lib
+        from wgpudawn._lib import dawn_version
         from wgpudawn.backends.dawn import _extras_device
 
-        _extras_device.set_instance_extras(backends=["Vulkan"], enable_toggles=["allow_unsafe_apis", "dump_shaders"])
+        _extras_device.set_instance_extras(backends=["Vulkan"], enable_toggles=["allow_unsafe_apis"])
         adapter = wgpudawn.gpu.request_adapter_sync()
         self.wgpu = wgpudawn
         self.version = dawn_version
-        self.answers = sys.stdout.fileno()
         self.device = adapter.request_device_sync(
             required_features=[name for name in FEATURES if name in adapter.features],
             required_limits={name: value for name, value in adapter.limits.items() if name in LIMITS},
         )
-        # The package has no function for this one.
-        name = b"wgpuDeviceSetLoggingCallback"
-        chars = ffi.new("char[]", name)
-        view = ffi.new("WGPUStringView *")
-        view.data, view.length = chars, len(name)
-        function = int(ffi.cast("uintptr_t", lib.wgpuGetProcAddress(view[0])))
-        self.callback = LoggingCallback(lambda _kind, text, _one, _two: self.dumped(ctypes.string_at(text.data, text.length)))
-        set_callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, LoggingCallbackInfo)(function)
-        device = int(ffi.cast("uintptr_t", self.device._internal))
-        set_callback(device, LoggingCallbackInfo(None, self.callback, None, None))
-
-    def dumped(self, said):
-        """Ends the process of a shader when it is the module."""
-        text = said.decode(errors="replace")
-        if "OpEntryPoint GLCompute" in text:
-            text = re.sub(r'(OpEntryPoint GLCompute %\S+ )"\w+"', r'\1"main"', text[text.index("; SPIR-V") :], count=1)
-            self.end({"spirv": text})
-
-    def end(self, value):
-        with os.fdopen(self.answers, "w") as pipe:
-            pipe.write(json.dumps(value))
-        os._exit(0)
-
-    def prepare(self):
-        """Does what only the first shader needs, and has the collector leave what is there alone: what a forked process writes is copied for it."""
-        self.device.create_shader_module(code=FIRST)
-        self.layout(FIRST)
-        gc.freeze()
+        self.last_module = ctypes.CDLL(layer).tangle_module
+        self.last_module.restype = ctypes.c_void_p
+        self.compiled = 0
+        if "spirv" not in self.compile(FIRST):
+            raise RuntimeError(f"the Vulkan loader does not load {layer}")
+        self.compiled = 0
 
     def compile(self, source):
-        """Ends the process, with an answer."""
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + SECONDS, most))
+        message = "it makes no module and does not say why"
         try:
             module = self.device.create_shader_module(code=source)
             self.device.create_compute_pipeline(layout=self.layout(source), compute={"module": module, "entry_point": "main"})
         except self.wgpu.GPUError as error:
-            self.end({"refused": str(error)})
-        self.end({"refused": "it makes no module and does not say why"})
+            message = str(error)
+        count = ctypes.c_size_t()
+        words = self.last_module(ctypes.byref(count))
+        if count.value:
+            self.compiled += 1
+            return {"spirv": ctypes.string_at(words, 4 * count.value).hex()}
+        if self.compiled:
+            os._exit(1)
+        return {"refused": message}
 
     def layout(self, source):
         """A layout with every binding up to the last: Dawn numbers them anew without gaps."""
@@ -127,33 +87,6 @@ class Tint:
         size = 4 * immediates[1].count(":") if immediates else 0
         return self.device.create_pipeline_layout(bind_group_layouts=[group], immediate_size=size)
 
-    def answer(self, source):
-        """What a process of its own makes of a shader."""
-        read, write = os.pipe()
-        with tempfile.TemporaryFile() as stderr:
-            child = os.fork()
-            if child == 0:
-                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-                _, most = resource.getrlimit(resource.RLIMIT_CPU)
-                resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + SECONDS, most))
-                os.close(read)
-                os.dup2(stderr.fileno(), sys.stderr.fileno())
-                self.answers = write
-                self.compile(source)
-            os.close(write)
-            with os.fdopen(read) as pipe:
-                text = pipe.read()
-            _, status = os.waitpid(child, 0)
-            if text:
-                return json.loads(text)
-            stderr.seek(0)
-            said = stderr.read(1 << 20).decode(errors="replace").strip()
-        if not os.WIFSIGNALED(status):
-            return {"refused": f"it ends without an answer\n{said}"}
-        if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL):
-            return {"refused": f"it does not end in {SECONDS} seconds\n{said}"}
-        return {"refused": f"it crashes with signal {os.WTERMSIG(status)}\n{said}"}
-
 
 def put(value):
     print(json.dumps(value), flush=True)
@@ -162,14 +95,13 @@ def put(value):
 def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        tint = Tint(sys.argv[1])
-        tint.prepare()
+        tint = Tint(*sys.argv[1:])
     except Exception as error:  # Whatever it is, there is no Dawn here.
         put({"absent": f"{type(error).__name__}: {error}"})
         return
     put({"ready": tint.version})
     for line in sys.stdin:
-        put(tint.answer(json.loads(line)))
+        put(tint.compile(json.loads(line)))
 
 
 main()

@@ -1,15 +1,16 @@
 //! Tint, Chrome's compiler of WGSL: as Dawn uses it on Vulkan, or somebody's own build of the program `tint`.
 //!
-//! Dawn comes as the Python package `wgpudawn`, and a script (`tint.py`) that is kept running has it dump the modules that it gives to
-//! the Vulkan driver: with Dawn's choices of transforms for that driver, indices restricted to what they index among them, and arrays of the
-//! workgroup filled with zeros. The driver is SwiftShader where the set-up has it, since Dawn asks for more than old drivers have.
+//! Dawn comes as the Python package `wgpudawn`, which a script (`tint.py`) that is kept running loads. A Vulkan layer between Dawn and the
+//! driver (`setup/module_layer.c`) takes the modules that Dawn gives to the driver: with Dawn's choices of transforms for that driver, indices
+//! restricted to what they index among them, and arrays of the workgroup filled with zeros. The driver, which compiles nothing, is SwiftShader where
+//! the set-up has it, since Dawn asks for more than old drivers have.
 
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use shaderc::{CompileOptions, EnvVersion, TargetEnv};
-use tangle_features::Feature;
+use tangle_emit::wgsl::without_subgroup_size;
+use tangle_files::module::instructions;
 use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::variant::Language;
 
@@ -24,8 +25,7 @@ pub(crate) const WGSL: Compiler = Compiler {
     promise: Tier::Plain,
     // With Dawn's toggle `use_spirv_1_4`, on by default where the driver takes it.
     least_spirv: SpirvVersion::V1_4,
-    // SwiftShader has none, and without them Dawn refuses the shader.
-    lacks_features: &[Feature::ShaderFloat16],
+    lacks_features: &[],
     lacks,
     fitted: None,
     find,
@@ -79,10 +79,19 @@ pub(crate) fn end() {
     RUNNING.with(Kept::end);
 }
 
+/// The folder with the Vulkan layer, in that of what the set-up got.
+const LAYER: &str = "module-layer";
+
 fn start(folder: &Path) -> Result<Server, Failure> {
+    let cache = tangle_files::cache_folder();
+    let layer = cache.as_ref().map(|cache| cache.join(LAYER)).filter(|layer| layer.is_dir());
+    let layer = layer.ok_or_else(|| {
+        Failure::Absent("the Vulkan layer that takes Dawn's modules is not there: ./x setup builds it".into())
+    })?;
     let mut command = Command::new("python3");
-    command.args(["-I", "-c", SCRIPT]).arg(folder);
-    let swiftshader = tangle_files::cache_folder().map(|cache| cache.join("drivers/swiftshader/swiftshader.json"));
+    command.args(["-I", "-c", SCRIPT]).arg(folder).arg(layer.join("module_layer.so"));
+    command.env("VK_LAYER_PATH", &layer).env("VK_INSTANCE_LAYERS", "VK_LAYER_TANGLE_modules");
+    let swiftshader = cache.map(|cache| cache.join("drivers/swiftshader/swiftshader.json"));
     if let Some(manifest) = swiftshader.filter(|manifest| manifest.is_file()) {
         command.env("VK_DRIVER_FILES", &manifest).env("VK_ICD_FILENAMES", manifest);
     }
@@ -91,33 +100,70 @@ fn start(folder: &Path) -> Result<Server, Failure> {
 
 fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     let Some(path) = call.path else { return Err(Failure::Absent(absent(WGSL.name))) };
+    // What only newer versions know.
+    let source = without_subgroup_size(call.source);
     if path.is_file() {
-        return compile_by_program(path, call);
+        return compile_by_program(path, call.prefix, &source);
     }
-    let line = Value::from(call.source).to_string();
+    let line = Value::from(source).to_string();
     match RUNNING.with(|running| running.ask(path, &line, || start(path)))? {
-        (kind, text) if kind == "spirv" => assembled(&text),
+        (kind, digits) if kind == "spirv" => {
+            words(&digits).map(called_main).ok_or_else(|| Failure::Absent("Dawn's process gives no words".into()))
+        }
         (_, message) => Err(Failure::Refused(message)),
     }
 }
 
-/// The module of a text that has its version in a comment, as the disassembler of SPIRV-Tools writes it.
-fn assembled(text: &str) -> Result<Vec<u32>, Failure> {
-    let absent = |error: shaderc::Error| Failure::Absent(error.to_string());
-    let mut options = CompileOptions::new().map_err(absent)?;
-    options.set_target_env(TargetEnv::Vulkan, EnvVersion::Vulkan1_3 as u32);
-    let module = shaderc::Compiler::new().map_err(absent)?.assemble(text, Some(&options));
-    let refused = |reason: &str| Failure::Refused(format!("what it dumps cannot be assembled: {reason}"));
-    let mut words = module.map_err(|error| refused(&error.to_string()))?.as_binary().to_vec();
-    let version = text.lines().find_map(|line| line.strip_prefix("; Version: 1.")?.trim().parse::<u32>().ok());
-    words[1] = 1 << 16 | version.ok_or_else(|| refused("it has no version"))? << 8;
-    Ok(words)
+/// The words of a module in hexadecimal digits, the lowest byte first.
+fn words(digits: &str) -> Option<Vec<u32>> {
+    let word = |digits: &[u8]| u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok().map(u32::swap_bytes);
+    digits.as_bytes().chunks(8).map(word).collect()
 }
 
-fn compile_by_program(program: &Path, call: &Call<'_>) -> Result<Vec<u32>, Failure> {
-    let folder = started::folder(&[("shader.wgsl", call.source)])?;
-    let mut command = started::command(program, call.prefix);
+/// The module with `main` as the name of its entry point, which Dawn calls by a name of its own.
+fn called_main(mut words: Vec<u32>) -> Vec<u32> {
+    let entry_point = instructions(&words).flatten().find(|found| found.opcode() == spirv::Op::EntryPoint as u32);
+    if let Some(found) = entry_point {
+        // Behind the first word, the execution model and the function; it ends with the first byte 0.
+        let name = &found.words[3..];
+        let length = name.iter().take_while(|word| !word.to_le_bytes().contains(&0)).count() + 1;
+        let (at, length_of_all) = (found.at, found.words.len() + 2 - length);
+        words.splice(at + 3..at + 3 + length, [u32::from_le_bytes(*b"main"), 0]);
+        words[at] = (length_of_all as u32) << 16 | spirv::Op::EntryPoint as u32;
+    }
+    words
+}
+
+fn compile_by_program(program: &Path, prefix: &[String], source: &str) -> Result<Vec<u32>, Failure> {
+    let folder = started::folder(&[("shader.wgsl", source)])?;
+    let mut command = started::command(program, prefix);
     command.args(["--format", "spirv", "--output-name", "shader.spv", "shader.wgsl"]).current_dir(folder.path());
     started::run(&mut command)?;
     started::module(&started::read(&folder, "shader.spv")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_point_gets_its_name_back() {
+        const HEADER: [u32; 5] = [spirv::MAGIC_NUMBER, 0x0001_0400, 0, 9, 0];
+        let module = |name: &[u8], interface: &[u32]| {
+            let name = name.chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()));
+            let operands: Vec<u32> = [5, 4].into_iter().chain(name).chain(interface.iter().copied()).collect();
+            let first = (operands.len() as u32 + 1) << 16 | spirv::Op::EntryPoint as u32;
+            [&HEADER[..], &[2 << 16 | 17, 1, first], &operands, &[1 << 16 | 253]].concat()
+        };
+        for interface in [&[][..], &[6, 7]] {
+            let expected = module(b"main\0\0\0\0", interface);
+            for name in [&b"dawn_entry_point"[..], b"a\0\0\0", b"main\0\0\0\0"] {
+                let name = if name.last() == Some(&0) { name.to_vec() } else { [name, &[0; 4]].concat() };
+                assert_eq!(called_main(module(&name, interface)), expected, "{name:?}");
+            }
+        }
+        assert_eq!(called_main(HEADER.to_vec()), HEADER);
+        assert_eq!(words("0302230700000100"), Some(vec![spirv::MAGIC_NUMBER, 0x0001_0000]));
+        assert_eq!(words("03022307zz"), None);
+    }
 }

@@ -6,8 +6,9 @@ mod common;
 use common::tour;
 use common::*;
 use tangle_analysis::validate::validate;
+use tangle_emit::wgsl::without_subgroup_size;
 use tangle_emit::{expression, fitted, lacks, source};
-use tangle_program::case::{Case, Tier};
+use tangle_program::case::{Case, SubgroupSize, Tier};
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{Arm, Builtin, Expr, Label, Stmt};
@@ -29,6 +30,29 @@ fn naga_is_not_asked_for_subgroups() {
     let enables =
         |front_end| source(&compiled_by(front_end, case("", main_of(|_| vec![])))).contains("enable subgroups;");
     assert_eq!(["wgsl@tint", "wgsl@naga", "wgsl@naga.patched"].map(enables), [true, false, false]);
+}
+
+/// A required size is said where WGSL can say it, and taken out without moving a line.
+#[test]
+fn a_required_size_is_an_attribute() {
+    let shader = |front_end, subgroup_size, x| {
+        let mut case = compiled_by(front_end, case("", main_of(|_| vec![])));
+        case.entry_point.subgroup_size = subgroup_size;
+        case.entry_point.workgroups_mut().size = [x, 3, 1];
+        source(&case)
+    };
+    let plain = shader("wgsl@tint", SubgroupSize::Default, 32);
+    let required = shader("wgsl@tint", SubgroupSize::Required(8), 32);
+    assert!(required.contains("\nenable subgroup_size_control;\n"));
+    assert!(required.contains("\n@subgroup_size(8)\n@compute @workgroup_size(32, 3, 1)\n"));
+    let without = without_subgroup_size(&required);
+    assert_eq!(without.lines().count(), required.lines().count());
+    let written = |text: &str| text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(written(&without), written(&plain));
+    assert_eq!(without_subgroup_size(&plain), plain);
+    let of =
+        |front_end, x| shader(front_end, SubgroupSize::Required(8), x) == shader(front_end, SubgroupSize::Default, x);
+    assert!(of("wgsl@tint", 12) && of("wgsl@naga", 32));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use tangle_program::case::{Data, EntryPoint, SpecConstant};
 use tangle_program::interface::MAX_FLATS;
 
+use crate::config::Config;
 use crate::draw::Draw;
 
 /// Values at which arithmetic changes.
@@ -61,8 +62,8 @@ impl Stream {
     }
 }
 
-/// The data of a case.
-pub(crate) fn data(draw: &mut Draw<'_>, entry_point: &EntryPoint, resources: bool) -> Data {
+/// The data of a case. Without push constants the words of these are behind those of the uniform buffer.
+pub(crate) fn data(draw: &mut Draw<'_>, entry_point: &EntryPoint, config: &Config) -> Data {
     let invocations = entry_point.invocations();
     // The first input is small numbers: there is always something that makes some lanes meet.
     let first = column(draw, Pattern::Small, invocations);
@@ -74,11 +75,16 @@ pub(crate) fn data(draw: &mut Draw<'_>, entry_point: &EntryPoint, resources: boo
     }
     let (uniforms, push) = (draw.range(2, 4), draw.range(1, 3));
     let constants = draw.weighted(&[(6, 0), (2, 1), (2, 3)]);
+    let mut uniforms: Vec<u32> = (0..uniforms).map(|k| constant(draw, k)).collect();
+    let mut push: Vec<u32> = (0..push).map(|k| constant(draw, k)).collect();
+    if !config.push_constants {
+        uniforms.append(&mut push);
+    }
     Data {
         inputs,
-        uniforms: (0..uniforms).map(|k| constant(draw, k)).collect(),
-        push: (0..push).map(|k| constant(draw, k)).collect(),
-        resources: if resources { resource_words(draw) } else { Vec::new() },
+        uniforms,
+        push,
+        resources: if config.resources.is_empty() { Vec::new() } else { resource_words(draw) },
         constants: (0..constants).map(|k| specialised(draw, k)).collect(),
         flats: flats(draw, entry_point),
     }

@@ -481,7 +481,7 @@ impl Builder<'_> {
             constants if constants > 0 && self.may_specialise() && self.draw.percent(50) => {
                 Expr::Constant(self.draw.below(constants))
             }
-            _ if self.draw.percent(50) => Expr::Uniform(self.draw.below(uniforms)),
+            _ if push == 0 || self.draw.percent(50) => Expr::Uniform(self.draw.below(uniforms)),
             _ => Expr::Push(self.draw.below(push)),
         }
     }

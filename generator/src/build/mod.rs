@@ -84,7 +84,7 @@ pub(crate) fn case(bytes: &[u8], config: &Config) -> Case {
     draw.window(LAUNCH.0, LAUNCH.1);
     let mut entry_point = entry_point::entry_point(&mut draw, config);
     draw.window(DATA.0, DATA.1);
-    let data = data::data(&mut draw, &entry_point, !config.resources.is_empty());
+    let data = data::data(&mut draw, &entry_point, config);
     let demotes = config.demote && draw.percent(70);
     entry_point.float_controls = rounded::float_controls(&mut draw, config);
     Builder { demotes, ..Builder::new(draw, config, weights, density, entry_point, data) }.finish()

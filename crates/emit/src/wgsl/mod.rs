@@ -20,7 +20,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use tangle_analysis::cost::{log_capacity, log_stride};
-use tangle_program::case::{Case, interface};
+use tangle_program::case::{Case, SubgroupSize, interface};
 use tangle_program::map_buffer;
 use tangle_program::memory::Shared;
 use tangle_program::ops::Intrinsic;
@@ -66,12 +66,35 @@ fn enables_subgroups(case: &Case) -> bool {
     case.variant.front_end().is_none_or(|by| by.base() != "naga")
 }
 
+/// The size that subgroups have to have, where WGSL can say so: "A pipeline-creation error results if the x-dimension of the entry point's
+/// `workgroup_size` is not a multiple of the `subgroup_size` value" (WGSL, `subgroup_size`). naga does not know it.
+fn required_size(case: &Case) -> Option<u32> {
+    match case.entry_point.subgroup_size {
+        SubgroupSize::Required(size) if enables_subgroups(case) => {
+            case.entry_point.workgroups().size[0].is_multiple_of(size).then_some(size)
+        }
+        _ => None,
+    }
+}
+
+/// The shader without the size that subgroups have to have, in as many lines: it is the pipeline's, and in no module.
+pub fn without_subgroup_size(source: &str) -> String {
+    let is_of_size = |line: &str| line == ENABLE_SUBGROUP_SIZE || line.starts_with(SUBGROUP_SIZE);
+    source.lines().flat_map(|line| [if is_of_size(line) { "" } else { line }, "\n"]).collect()
+}
+
+const ENABLE_SUBGROUP_SIZE: &str = "enable subgroup_size_control;";
+const SUBGROUP_SIZE: &str = "@subgroup_size(";
+
 impl<'a> Printer<'a> {
     fn wgsl_header(&mut self, uses: Uses) {
         use interface::{ARRAYS, INPUTS, LOG, MAP, UNIFORMS};
         let data = &self.case.data;
         if enables_subgroups(self.case) {
             put_line!(self, "enable subgroups;");
+        }
+        if required_size(self.case).is_some() {
+            put_line!(self, "{ENABLE_SUBGROUP_SIZE}");
         }
         if uses.scalars >> Scalar::Float16 as u16 & 1 == 1 {
             put_line!(self, "enable f16;");
@@ -217,6 +240,9 @@ impl<'a> Printer<'a> {
     fn wgsl_main(&mut self, main: &'a Function, plan: Plan, uses: Uses) -> Range<usize> {
         let [x, y, z] = self.case.entry_point.workgroups().size;
         self.blank_line();
+        if let Some(size) = required_size(self.case) {
+            put_line!(self, "{SUBGROUP_SIZE}{size})");
+        }
         put_line!(self, "@compute @workgroup_size({x}, {y}, {z})");
         self.put(
             "fn main(@builtin(workgroup_id) groupId: vec3<u32>, @builtin(local_invocation_id) inLocalId: vec3<u32>,",

@@ -28,6 +28,7 @@ mod code {
     pub const UNIFORM: u32 = StorageClass::Uniform as u32;
     pub const TYPE_POINTER: u32 = Op::TypePointer as u32;
     pub const DECORATE: u32 = Op::Decorate as u32;
+    pub const SPEC_ID: u32 = Decoration::SpecId as u32;
     pub const BLOCK: u32 = Decoration::Block as u32;
     pub const BUFFER_BLOCK: u32 = Decoration::BufferBlock as u32;
     pub const LOCAL_SIZE_ID: u32 = ExecutionMode::LocalSizeId as u32;
@@ -92,6 +93,14 @@ pub(super) fn fitted<'a>(words: &'a [u32], context: &OpenGlInfo) -> Cow<'a, [u32
         }
     }
     fitted.into()
+}
+
+/// Whether the module has a specialisation constant of this number: an optimiser may have taken it out, and "INVALID_VALUE is generated if any element
+/// of <pConstantIndex> refers to a specialization constant that does not exist in the shader module" (ARB_gl_spirv, glSpecializeShaderARB).
+pub(super) fn has_constant(words: &[u32], number: u32) -> bool {
+    instructions(words).flatten().any(|found| {
+        found.opcode() == code::DECORATE && matches!(found.operands(), &[_, code::SPEC_ID, its] if its == number)
+    })
 }
 
 /// What a context lacks for a module; empty if it takes it. The module is one ([`crate::spirv::inspect`]).
@@ -170,9 +179,16 @@ mod tests {
         words
     }
 
+    const V1_3: u32 = 0x0001_0300;
+
+    #[test]
+    fn constants_have_numbers() {
+        let constant = module(V1_3, &[&[71, 7, 1, 3], &[71, 8, 33, 4]]);
+        assert_eq!([3, 4].map(|number| has_constant(&constant, number)), [true, false]);
+    }
+
     #[test]
     fn what_opengl_does_not_take_is_named() {
-        const V1_3: u32 = 0x0001_0300;
         let rows: [(u32, &[&[u32]], &str); 11] = [
             (V1_3, &[&[17, 1], &[17, 61], &[17, 64], &[59, 1, 2, 12]], ""),
             (0x0001_0000, &[&[17, 1]], ""),

@@ -6,6 +6,7 @@ use glow::HasContext as _;
 
 use super::context::Egl;
 use super::failure::{Failure, check};
+use super::module::has_constant;
 use crate::info::DeviceInfo;
 
 /// `GL_SHADER_BINARY_FORMAT_SPIR_V`.
@@ -93,7 +94,7 @@ pub(super) fn compile<'gl>(gl: &'gl glow::Context, source: &str) -> Result<Shade
     }
 }
 
-/// Takes a module, and gives its specialisation constants their values.
+/// Takes a module, and gives those of the specialisation constants that it has their values.
 pub(super) fn specialize<'gl>(
     gl: &'gl glow::Context,
     modules: &TakesModules,
@@ -102,7 +103,8 @@ pub(super) fn specialize<'gl>(
 ) -> Result<Shader<'gl>, Failure> {
     let shader = new_shader(gl)?;
     let name = CString::from(c"main");
-    let (ids, values): (Vec<u32>, Vec<u32>) = constants.iter().copied().unzip();
+    let (ids, values): (Vec<u32>, Vec<u32>) =
+        constants.iter().copied().filter(|&(number, _)| has_constant(words, number)).unzip();
     // SAFETY: lengths and pointers are those of slices that live until the calls return; the shader was just made.
     let log = unsafe {
         let id = shader.shader.0.get();

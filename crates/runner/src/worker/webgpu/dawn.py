@@ -34,7 +34,7 @@ PR_SET_PDEATHSIG = 1
 OUT_OF_MEMORY = 79
 
 # GPUFeatureName: those that tangle uses.
-FEATURES = ["subgroups", "shader-f16"]
+FEATURES = ["subgroups", "subgroup-size-control", "shader-f16"]
 
 # GPUSupportedLimits: those that tangle uses, of which a device gets all that the adapter has.
 LIMITS = [

@@ -50,6 +50,9 @@ pub(super) fn describe(version: &str, adapter: &Adapter, driver: &str, mode: Dri
             max_size: adapter.subgroup_max_size,
             stages: of_subgroups(&["compute"]),
             operations: of_subgroups(&OPERATIONS),
+            required_size_in_compute: has("subgroup-size-control"),
+            // Nothing says how many there may be: a pipeline with too many is refused.
+            max_compute_workgroup_subgroups: u32::MAX,
             ..SubgroupInfo::default()
         },
         limits: Limits {

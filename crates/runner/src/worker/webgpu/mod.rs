@@ -86,6 +86,13 @@ impl Backend for WebGpu {
                 stage,
                 stderr: Lines::default(),
             },
+            // "If the implementation cannot create a pipeline with the requested subgroup size (e.g. due to register pressure or hardware-specific
+            // workgroup subgroup count limits), it results in an uncategorized error during pipeline creation" (gpuweb, proposal "Subgroup Size Control").
+            Ok(Reply::Failed { call, .. })
+                if job.required_subgroup_size.is_some() && call == "createComputePipeline" =>
+            {
+                Outcome::Unsupported { missing: vec!["a pipeline with the required subgroup size".to_owned()] }
+            }
             Ok(Reply::Failed { kind, call, message }) => {
                 let result = Line::from(format!("{kind}: {}", said(&message)));
                 Outcome::WebGpuError { call: call.into(), result, stage }
