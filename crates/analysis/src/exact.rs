@@ -25,7 +25,7 @@
 //!
 //! # Why that is enough
 //!
-//! Let units be at most `2^(p-1)` for a significand of `p` bits. Every intermediate result of any order of evaluation and of any
+//! Let units be at most `2^(p-1)` for a significand of `p` bits, and `most` no larger than the type's greatest power of two. Every intermediate result of any order of evaluation and of any
 //! rearrangement by the laws of rings is a sum of some of the products, or of factors of them; factors of a non-zero product have no
 //! more units than it has. So each is a multiple of its grain by at most `2^p`, neither denormal nor too large: representable, and correct
 //! rounding gives it as it is, fused or not. The spare bit admits one addition that is moved through a `min`, `max` or `clamp`. Moving
@@ -211,6 +211,9 @@ mod tests {
             (op(SubgroupOp::Reduce(Fold::Mul), &small(Scalar::Float, 1)), both(1.0, 0)),
             (op(SubgroupOp::Reduce(Fold::Mul), &small(Scalar::Float, 3)), [None, Some((6561.0, 0))]),
             (clustered(Fold::Mul, small(Scalar::Float16, 3), 4), both(81.0, 0)),
+            // As large as 2^256: one unit, and no float.
+            (op(SubgroupOp::Reduce(Fold::Mul), &literal(16)), [None, Some((65_536.0, 16))]),
+            (op(SubgroupOp::Reduce(Fold::Mul), &Expr::Float(Scalar::Float16, 16)), [None; 2]),
             (clustered(Fold::Add, half.clone(), 2), both(256.0, -2)),
             (op(SubgroupOp::AllEqual, &half), [None; 2]),
             (op(SubgroupOp::DFdxFine, &float), both(32_768.0, -2)),

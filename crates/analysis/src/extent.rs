@@ -39,8 +39,9 @@ impl Extent {
 
     /// True if all intermediate results are representable.
     pub(crate) fn is_exact(self, scalar: Scalar) -> bool {
-        let precision = if scalar.size() < 32 { 11 } else { 24 };
-        self.grain >= LEAST_GRAIN && self.most * f64::from(-self.grain).exp2() <= f64::from(precision - 1).exp2()
+        let (precision, greatest) = if scalar.size() < 32 { (11, 15) } else { (24, 127) };
+        let is_normal = self.grain >= LEAST_GRAIN && self.most <= f64::from(greatest).exp2();
+        is_normal && self.most * f64::from(-self.grain).exp2() <= f64::from(precision - 1).exp2()
     }
 
     pub(crate) fn plus(self, other: Extent) -> Extent {

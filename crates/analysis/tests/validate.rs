@@ -1340,6 +1340,19 @@ fn floats() {
             ".convert[1]",
             "is converted to an integer, but may be undefined",
         ),
+        // Each is one unit, which may be exact and not fit.
+        (
+            8,
+            r#"{"subgroup": {"op": "subgroupMul", "args": [{"float": ["float", 8]}]}}"#,
+            ".group_non_uniform",
+            "may not be exact",
+        ),
+        (
+            1,
+            r#"{"cast": ["int", {"subgroup": {"op": "subgroupClusteredMul", "args": [{"float": ["float", 8]}], "cluster": 32}}]}"#,
+            ".convert[1]",
+            "may be too large for i32",
+        ),
         // The first lane gets an infinity.
         (
             1,

@@ -291,6 +291,7 @@ features! {
     /// Varying and required subgroup sizes.
     SubgroupSizeControl = "subgroupSizeControl"
         in member!(PhysicalDeviceSubgroupSizeControlFeatures.subgroup_size_control, SIZE_CONTROL), {
+        webgpu: Some("subgroup-size-control"),
         asked_by: &[
             Ask::EntryPoint("varying subgroup sizes", |entry_point| entry_point.subgroup_size == SubgroupSize::Varying),
             Ask::EntryPoint("required subgroup sizes", |entry_point| matches!(entry_point.subgroup_size, SubgroupSize::Required(_))),

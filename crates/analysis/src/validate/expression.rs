@@ -309,6 +309,10 @@ impl Checker<'_, '_> {
             (Expr::Select(..), [cond, ..]) => defined(cond, "is a condition").at(|| "select[0]".into()),
             (Expr::Cast(to, _), [x]) if to.is_integer() && x.scalar().is_float() => {
                 // SPIR-V 1.6 §3.3.11: undefined behaviour if the integer cannot be represented.
+                let greatest = f64::from(to.size() - 1).exp2();
+                if x.extent.is_some_and(|extent| extent.most >= greatest) {
+                    return invalid(format!("may be too large for {}", to.name())).at(|| "convert[1]".into());
+                }
                 defined(x, "is converted to an integer").at(|| "convert[1]".into())
             }
             (Expr::Intrinsic(op, args), _) => {
