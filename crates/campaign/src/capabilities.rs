@@ -235,6 +235,13 @@ impl Capabilities {
         }
     }
 
+    /// True if subgroups can be launched as a case asks.
+    pub(crate) fn has_sizes_of(&self, case: &Case) -> bool {
+        let mut missing = Vec::new();
+        self.missing_sizes(case, 0, &mut missing);
+        missing.is_empty()
+    }
+
     fn missing_sizes(&self, case: &Case, needed: u32, missing: &mut Vec<String>) {
         let SizePromise { default, min, max } = self.sizes;
         let x = case.entry_point.workgroups().size[0];

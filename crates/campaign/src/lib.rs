@@ -13,6 +13,7 @@
 //!   against ── a device whose failures are expected;  shard ── a part of the sequence
 //!   reduce ── a failing case made small (tangle-minimizer)
 //!   background ── findings made small while a campaign goes on;  minimized ── what that leaves on disk
+//!   health ── whether a GPU still comes to the end of an empty program
 //!   variants ── a case as every variant on every device: which stage is to blame
 //!   proof ── the modules of a case executed: which step changed what it means
 //!   blame ── what makes a failing case pass: switches of the driver, passes
@@ -43,6 +44,7 @@ pub mod executor;
 pub mod failure;
 pub mod finding;
 pub mod fuzzing;
+mod health;
 pub mod isa;
 pub mod matrix;
 pub mod minimized;

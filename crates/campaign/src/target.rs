@@ -23,6 +23,7 @@ use crate::capabilities::Capabilities;
 use crate::executor::driver::Driver;
 use crate::executor::{self, Description, Economy, Executor, Runs, Worker};
 use crate::failure;
+use crate::health::{self, Health};
 use crate::prepare::{self, Prep, Prepared, ToolchainFault, observation};
 
 /// What a worker counts for that replaces one which crashed or hung.
@@ -38,6 +39,7 @@ pub struct Target {
     pub info: serde_json::Value,
     /// What runs cases on it.
     pub executor: Box<dyn Executor>,
+    health: Health,
 }
 
 /// How many workers a device gets.
@@ -285,7 +287,7 @@ impl Target {
     /// An open executor, one case at a time.
     pub fn new(executor: Box<dyn Executor>) -> Target {
         let Description { name, capabilities, info } = executor.description();
-        Target { name, capabilities, info, executor }
+        Target { name, capabilities, info, executor, health: Health::default() }
     }
 
     /// The device under a name whose first word is that of a kind that is [part of tangle](executor::BUILT_IN).
@@ -398,10 +400,40 @@ impl Target {
         if !self.is_runtime() {
             return Cow::Owned(fitted);
         }
-        // How subgroups are launched is up to the runtime.
+        // How subgroups are launched is up to the runtime, but for a size that it can be asked for.
         let mut launched = fitted.clone();
-        (launched.entry_point.subgroup_size, launched.entry_point.full_subgroups) = (SubgroupSize::Default, false);
+        launched.entry_point.full_subgroups = false;
+        let asks = matches!(launched.entry_point.subgroup_size, SubgroupSize::Required(_));
+        if !asks || !self.capabilities.has_sizes_of(&launched) {
+            launched.entry_point.subgroup_size = SubgroupSize::Default;
+        }
         Cow::Owned(if validate(&launched).is_ok() { launched } else { fitted })
+    }
+
+    /// Looks whether a GPU comes to the end of an empty program that is launched as a case is, where that is not known since it hung last. Before a case
+    /// runs: only of a GPU that is well does its hang say something.
+    ///
+    /// # Errors
+    /// If it does not: the reason to give it up.
+    pub(crate) fn examine(&self, worker: &dyn Worker, case: &Case) -> Result<(), String> {
+        if !self.capabilities.is_gpu || !self.executes() {
+            return Ok(());
+        }
+        self.health.examine(case.entry_point.stage, || {
+            let empty = self.dressed(&health::empty(case)).into_owned();
+            prepare::prepare(empty).map_or(true, |prepared| !leaves_doubt(&executor::run(worker, &prepared)))
+        })
+    }
+
+    /// As [`Target::examine`], after a program hung.
+    pub(crate) fn examine_anew(&self, worker: &dyn Worker, case: &Case) -> Result<(), String> {
+        self.health.doubt();
+        self.examine(worker, case)
+    }
+
+    /// Why nothing is to be believed of its GPU any more, if that is so.
+    pub(crate) fn unwell(&self) -> Option<String> {
+        self.health.unwell()
     }
 
     /// Runs one case as far as it was prepared, or [dressed](Target::dressed), and waits for it.
@@ -436,9 +468,20 @@ impl Target {
 
     /// The same on one worker, which may have more to do.
     pub(crate) fn run_on(&self, worker: &dyn Worker, prepared: &Prepared) -> Conclusion {
+        if let Err(reason) = self.examine(worker, &prepared.case) {
+            return Conclusion::without_data(Finish::NoWorker { reason });
+        }
         let outcome = executor::run(worker, prepared);
+        if leaves_doubt(&outcome) {
+            self.health.doubt();
+        }
         Conclusion::of(&prepared.case, &self.capabilities, outcome)
     }
+}
+
+/// Whether a GPU may not be well after this.
+fn leaves_doubt(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::TimedOut { .. } | Outcome::DeviceLost { .. })
 }
 
 /// Opens the devices with the given names: if there is no name, all devices, or those of the drivers that were given by their

@@ -4,14 +4,17 @@ mod common;
 
 use std::num::NonZero;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
+use tangle_campaign::campaign::Loss;
 use tangle_campaign::executor::{Description, Executor, Task, Worker};
-use tangle_campaign::target::Target;
+use tangle_campaign::prepare::prepare;
+use tangle_campaign::target::{Finish, Target};
 use tangle_files::text::Lines;
+use tangle_generator::{Config, from_seed};
 use tangle_identity::{Kind, Status};
 use tangle_report::statistics::Statistics;
 use tangle_runner::{Completion, Outcome, Stage, Stall, Suspicion, Terms};
@@ -30,11 +33,16 @@ struct TimesOut {
     inner: Target,
     /// What it was given, in order.
     seen: Arc<Mutex<Vec<(u64, Terms)>>>,
+    /// A GPU that executes nothing any more once something hung.
+    breaks: bool,
+    is_broken: Arc<AtomicBool>,
 }
 
 impl Executor for TimesOut {
     fn description(&self) -> Description {
-        self.inner.executor.description()
+        let mut description = self.inner.executor.description();
+        description.capabilities.is_gpu = self.breaks;
+        description
     }
 
     fn workers(&self) -> Vec<&dyn Worker> {
@@ -47,7 +55,9 @@ impl Executor for TimesOut {
 impl Worker for TimesOut {
     fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
         self.seen.lock().expect("nobody panicked").push((task.id, task.terms));
-        if TIMES_OUT.contains(&task.id) && (task.terms.suspicion().is_none() || task.id != TIMES_OUT[0]) {
+        let hangs = TIMES_OUT.contains(&task.id) && (task.terms.suspicion().is_none() || task.id != TIMES_OUT[0]);
+        if hangs || self.is_broken.load(Ordering::SeqCst) {
+            self.is_broken.store(self.breaks, Ordering::SeqCst);
             let after = Duration::from_secs(9);
             let outcome =
                 Outcome::TimedOut { stage: Stage::Pipeline, how: Stall::Processor, after, stderr: Lines::default() };
@@ -64,15 +74,23 @@ impl Worker for TimesOut {
 
 /// The result of a campaign with so much time, and what the device was given.
 fn run(place: &Path, time: Option<Duration>) -> (Statistics, Vec<(u64, Terms)>) {
+    let (statistics, seen, losses) = run_on(place, time, false);
+    assert!(losses.is_empty(), "{losses:?}");
+    (statistics, seen)
+}
+
+/// The same, perhaps on a GPU that breaks, and what was lost.
+fn run_on(place: &Path, time: Option<Duration>, breaks: bool) -> (Statistics, Vec<(u64, Terms)>, Vec<Loss>) {
     static STOP: AtomicBool = AtomicBool::new(false);
     let seen = Arc::default();
     let inner = Target::built_in(NAME).expect("it is built in");
-    let target = Target::new(Box::new(TimesOut { inner, seen: Arc::clone(&seen) }));
+    let executor = TimesOut { inner, seen: Arc::clone(&seen), breaks, is_broken: Arc::default() };
+    let target = Target::new(Box::new(executor));
     let inputs = NonZero::new(2).expect("not 0");
     let campaign = Arc::new(common::campaign(place, target, PROGRAMS * 2, inputs, time, &STOP));
     campaign.run(|_| {}).expect("nothing fails");
     let seen = seen.lock().expect("nobody panicked").clone();
-    (campaign.statistics(), seen)
+    (campaign.statistics(), seen, campaign.losses().into_values().collect())
 }
 
 #[track_caller]
@@ -116,4 +134,34 @@ fn time_outs_that_there_was_no_time_for_wait_for_the_next_run() {
     let (statistics, seen) = run(place.path(), None);
     assert_eq!(seen.len(), 3, "{seen:?}");
     check_confirmed(&statistics);
+}
+
+/// What a program leaves behind that hangs is blamed on nobody, and what timed out runs again on a GPU that is well.
+#[test]
+fn a_gpu_that_is_not_well_is_given_up() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let (statistics, _, losses) = run_on(place.path(), None, true);
+    let [Loss::Device { reason, .. }] = losses.as_slice() else { panic!("{losses:?}") };
+    assert!(reason.starts_with("the GPU does not come to the end of an empty "), "{reason}");
+    let device = &statistics.devices[NAME];
+    assert!(!device.timed_out.is_empty() && statistics.findings.is_empty(), "{device:?} {:?}", statistics.findings);
+    let (statistics, ..) = run_on(place.path(), None, false);
+    let device = &statistics.devices[NAME];
+    assert!(device.timed_out.is_empty(), "{device:?}");
+    let kinds: Vec<_> = statistics.findings.iter().map(|entry| entry.signature.kind).collect();
+    assert_eq!(kinds, [Kind::Hang]);
+}
+
+/// Of a case that runs by itself, too, only a hang on a GPU that was well before counts.
+#[test]
+fn a_gpu_that_was_well_is_blamed_once() {
+    let (inner, is_broken) = (Target::built_in(NAME).expect("it is built in"), Arc::new(AtomicBool::new(false)));
+    let executor = TimesOut { inner, seen: Arc::default(), breaks: true, is_broken: Arc::clone(&is_broken) };
+    let target = Target::new(Box::new(executor));
+    let prepared = prepare(from_seed(1, &Config::default())).expect("it compiles");
+    let run = || target.run(&prepared).finish;
+    assert!(matches!(run(), Finish::Judged(_)));
+    is_broken.store(true, Ordering::SeqCst);
+    assert!(matches!(run(), Finish::Failed(Outcome::TimedOut { .. })));
+    assert!(matches!(run(), Finish::NoWorker { reason } if reason.contains("an empty compute shader")));
 }

@@ -104,6 +104,39 @@ fn what_the_compiler_refuses_is_one_line_and_modules_are_not_taken() {
     });
 }
 
+/// A required size is that of the subgroups. A pipeline that cannot have it blames nobody.
+#[test]
+fn a_required_size_is_had_or_not_supported() {
+    let shader = |size: u32| {
+        format!(
+            "enable subgroup_size_control;
+@group(0) @binding(3) var<storage, read_write> words: array<u32>;
+@subgroup_size({size})
+@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32, @builtin(subgroup_size) size: u32) {{
+    words[i] = size;
+}}"
+        )
+    };
+    each_webgpu(|device| {
+        let size = device.info().subgroup.min_size;
+        if !device.info().subgroup.required_size_in_compute || 8 % size != 0 {
+            return;
+        }
+        let launch =
+            || Launch { groups: [1; 3], buffers: vec![storage(3, Init::Zero { words: 8 })], ..Launch::default() };
+        let job = |wgsl: String, size| Job { required_subgroup_size: size, ..job(&wgsl, vec![launch()]) };
+        assert_eq!(words(device.run(job(shader(size), Some(size))), 0), [size; 8], "{}", device.info().name);
+        // No multiple of it are in the workgroup.
+        let outcome = device.run(job(shader(16), Some(size)));
+        assert!(
+            matches!(&outcome, Outcome::Unsupported { missing } if missing[0].contains("subgroup size")),
+            "{outcome}"
+        );
+        let outcome = device.run(job(shader(16), None));
+        assert!(matches!(&outcome, Outcome::WebGpuError { call, .. } if call == "createComputePipeline"), "{outcome}");
+    });
+}
+
 /// The planted fault of `tests/source_faults.rs` reaches the shader.
 #[test]
 fn a_source_that_is_rewritten_gives_other_words() {

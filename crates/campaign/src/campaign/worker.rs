@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use tangle_program::case::Case;
 use tangle_report::statistics::DeviceEntry;
 use tangle_runner::{Completion, DeviceStats, Outcome};
 
@@ -71,6 +72,9 @@ impl<'a> WorkerLoop<'a> {
         // It runs once nothing else does here.
         let mut confirmation = None;
         loop {
+            if let Some(reason) = self.target.unwell() {
+                return Ok(Some(self.leave(reason)));
+            }
             let mut next = Next::Wait;
             if confirmation.is_none() {
                 confirmation = match self.next_confirmation(false) {
@@ -103,9 +107,7 @@ impl<'a> WorkerLoop<'a> {
             }
             if !self.programs.is_empty() {
                 if let Some(reason) = self.receive()? {
-                    let places = self.programs.into_keys().map(|program| campaign.plan.shard().place_of(program));
-                    self.queue.give_back(places);
-                    return Ok(Some(reason));
+                    return Ok(Some(self.leave(reason)));
                 }
             } else if let Some(mut now) = confirmation.take() {
                 let number = now.number;
@@ -122,6 +124,13 @@ impl<'a> WorkerLoop<'a> {
                 self.queue.wait();
             }
         }
+    }
+
+    /// Gives what it has in progress back to the others.
+    fn leave(self, reason: String) -> String {
+        let shard = self.campaign.plan.shard();
+        self.queue.give_back(self.programs.into_keys().map(|program| shard.place_of(program)));
+        reason
     }
 
     fn next_confirmation(&self, search_is_over: bool) -> NextConfirmation<'a> {
@@ -182,9 +191,13 @@ impl<'a> WorkerLoop<'a> {
         }
     }
 
-    /// Runs a case again that timed out. Nothing else is in progress here.
+    /// Runs a case again that timed out, if the GPU is well: else it waits for another one. Nothing else is in progress here.
     fn confirm(&mut self, number: u64) -> anyhow::Result<Lost> {
         let (campaign, target) = (self.campaign, self.target);
+        let unwell = |case: Case| target.examine_anew(self.worker, &case).err();
+        if let Some(reason) = campaign.plan.case(number).and_then(unwell) {
+            return Ok(Some(reason));
+        }
         let program = number / campaign.plan.inputs();
         let lost = if campaign.suspects.is_suspect(&target.name, program) {
             campaign.suspects.run_alone(&target.name, program, || self.run_again(number, program, None))??
