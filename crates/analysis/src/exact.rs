@@ -25,11 +25,12 @@
 //!
 //! # Why that is enough
 //!
-//! Let units be at most `2^(p-1)` for a significand of `p` bits, and `most` no larger than the type's greatest power of two. Every intermediate result of any order of evaluation and of any
-//! rearrangement by the laws of rings is a sum of some of the products, or of factors of them; factors of a non-zero product have no
-//! more units than it has. So each is a multiple of its grain by at most `2^p`, neither denormal nor too large: representable, and correct
-//! rounding gives it as it is, fused or not. The spare bit admits one addition that is moved through a `min`, `max` or `clamp`. Moving
-//! values between lanes, comparing and converting them is exact besides.
+//! Let units be at most `2^(p-1)` for a significand of `p` bits, and `most` no larger than the type's greatest power of
+//! two. Every intermediate result of any order of evaluation and of any rearrangement by the laws of rings is a sum of some
+//! of the products, or of factors of them; factors of a non-zero product have no more units than it has. So each is a
+//! multiple of its grain by at most `2^p`, neither denormal nor too large: representable, and correct rounding gives it as it
+//! is, fused or not. The spare bit admits one addition that is moved through a `min`, `max` or `clamp`. Moving values between
+//! lanes, comparing and converting them is exact besides.
 //!
 //! Double-precision instructions need no more than the precision of single ones (Vulkan, "Precision and Operation of SPIR-V
 //! Instructions"), so `double` has `p = 24`, too.
