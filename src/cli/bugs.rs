@@ -15,6 +15,7 @@ use tangle_campaign::prepare::Prep;
 use tangle_campaign::reduce::content_hash;
 use tangle_campaign::retest::{part_of_toolchain, retest};
 use tangle_campaign::target::Target;
+use tangle_campaign::variants;
 use tangle_files::{create_folder, write_atomically};
 use tangle_identity::book::{Book, Event, GLSLANG, OPTIMISER, Record, Seen, SeenVersion, State, version_numbers};
 use tangle_identity::duplicates::{Relation, compare};
@@ -259,6 +260,7 @@ fn add(args: &AddArgs) -> anyhow::Result<Found> {
         false => Known::default(),
     };
     let changes = MinimizedPath::new(folder).passes_without();
+    let known = variants::candidates(&known, folder, &finding.device);
     if let Some(bug) = known.by_minimal(&device, &finding.signature, &finding.case, &changes) {
         anyhow::ensure!(args.again, "the book has it: {} (--again adds it nevertheless)", bug.name);
     }

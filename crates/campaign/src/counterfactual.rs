@@ -60,9 +60,11 @@ impl<'a> Failing<'a> {
         self
     }
 
-    /// The changes that say something.
+    /// The changes that say something. To a device with a front end of its own a module without its optimiser is no module, but source.
     fn changes(&self) -> impl Iterator<Item = Change> {
-        Change::of(self.case).filter(|change| self.wrong.is_some() || change.tells_of_crashes())
+        let is_other_way = |change: &Change| self.target.has_front_end() && change.is_of_whole_optimiser();
+        let says = move |change: &Change| self.wrong.is_some() || change.tells_of_crashes();
+        Change::of(self.case).filter(move |change| says(change) && !is_other_way(change))
     }
 
     /// Every change that it passes with, and that is to blame. Where a value of a loop is used behind it, that may be what is loaded: what helpers load has

@@ -1,11 +1,12 @@
 //! Runs a case as every variant on every device, to find the stage to blame ([`tangle_identity::stage`]).
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use tangle_analysis::validate::validate;
 use tangle_files::write_atomically;
-use tangle_identity::Kind;
-use tangle_identity::stage::{Cell, Column, Made, Outcome, Table, VARIANTS, VariantRow};
+use tangle_identity::stage::{Cell, Column, Made, Outcome, Proof, Stage, Table, VARIANTS, VariantRow};
+use tangle_identity::{Kind, Known};
 use tangle_minimizer::access::each_block_mut;
 use tangle_minimizer::{hide_constants, uniforms_in_variables};
 use tangle_oracle::judge::Verdict;
@@ -131,6 +132,15 @@ pub fn read(folder: &Path) -> Option<Table> {
     serde_json::from_slice(&tangle_files::read(&folder.join(VARIANTS), tangle_files::MOST).ok()?).ok()
 }
 
+/// The bugs that a minimised finding in a folder may show: where its table proves that the driver is to blame, not those of the toolchain.
+pub fn candidates<'k>(known: &'k Known, folder: &Path, device: &str) -> Cow<'k, Known> {
+    let blames_driver = |proof: &Proof| proof.device == device && proof.blame.stage == Stage::Driver;
+    match read(folder).is_some_and(|table| table.proofs.iter().any(blames_driver)) {
+        true => Cow::Owned(known.of_drivers()),
+        false => Cow::Borrowed(known),
+    }
+}
+
 /// Saves a table in a finding's folder.
 ///
 /// # Errors
@@ -144,7 +154,27 @@ pub fn save(table: &Table, folder: &Path) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tangle_identity::known::Bug;
+    use tangle_identity::stage::Blame;
     use tangle_program::tree::walk_block;
+
+    /// What a driver is proven to do wrong is no bug of who made its module.
+    #[test]
+    fn a_driver_that_is_to_blame_has_no_bug_of_the_toolchain() {
+        let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../known");
+        let known = Known::read(&[book]).expect("the bug book");
+        let is_of_toolchain = |bug: &Bug| bug.name.starts_with("spirv-opt-");
+        assert!(known.bugs().iter().any(is_of_toolchain));
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let of = |device| candidates(&known, folder.path(), device).bugs().iter().any(is_of_toolchain);
+        assert!(of("a"), "without a table");
+        for (stage, named) in [(Stage::Driver, false), (Stage::Optimiser, true)] {
+            let proof = Proof { device: "a".into(), blame: Blame::new(stage, "it is shown") };
+            let table = Table { columns: Vec::new(), rows: Vec::new(), proofs: vec![proof] };
+            save(&table, folder.path()).expect("it is ours");
+            assert_eq!((of("a"), of("b")), (named, true), "{stage}");
+        }
+    }
 
     #[test]
     fn one_site_stays() {

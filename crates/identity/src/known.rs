@@ -217,6 +217,12 @@ impl Known {
         Ok(known)
     }
 
+    /// Those that no part of the toolchain has: what a driver is proven to be to blame for is none of the others.
+    pub fn of_drivers(&self) -> Known {
+        let is_of_driver = |bug: &&Bug| bug.page.as_ref().is_none_or(|page| page.maker().is_none());
+        Known { bugs: self.bugs.iter().filter(is_of_driver).cloned().collect() }
+    }
+
     /// The bugs, in the order of the files.
     pub fn bugs(&self) -> &[Bug] {
         &self.bugs

@@ -54,6 +54,7 @@ use crate::isa;
 use crate::minimized::MinimizedPath;
 use crate::plan::Plan;
 use crate::target::Target;
+use crate::variants;
 use disk::Disk;
 use folder::{Earlier, State};
 pub use folder::{Folder, programs_of_bugs, read, read_coverage};
@@ -410,9 +411,10 @@ impl Campaign {
     /// Counts a minimised finding as the bug that it shows.
     fn enter_small(&self, small: &Small) {
         let Small { request, case, signature, rate, passes_without } = small;
+        let known = variants::candidates(&self.options.known, &request.folder.join("minimized"), &request.device);
         let known = self
             .target(&request.device)
-            .and_then(|target| self.options.known.by_minimal(&target.id(), signature, case, passes_without));
+            .and_then(|target| known.by_minimal(&target.id(), signature, case, passes_without));
         let folder = self.relative(&request.folder);
         let representative = Path::new(&folder).join("minimized").display().to_string();
         self.update(|statistics| {

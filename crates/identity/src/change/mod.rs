@@ -201,6 +201,11 @@ impl Change {
         matches!(self.0, Kind::Operation(name, _) if TABLE.iter().any(|info| info.name == name))
     }
 
+    /// True if it takes the whole optimiser of a module away, not one of its passes.
+    pub fn is_of_whole_optimiser(self) -> bool {
+        self.0 == Kind::Optimisation(Optimisation::Optimiser)
+    }
+
     fn is_optimisation(self) -> bool {
         matches!(self.0, Kind::Optimisation(_))
     }
