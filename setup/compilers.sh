@@ -115,7 +115,8 @@ build_module_layer() {
         printf '%s\n' '{"file_format_version": "1.1.2", "layer": {"name": "VK_LAYER_TANGLE_modules", "type": "INSTANCE",
     "library_path": "./module_layer.so", "api_version": "1.3.0", "implementation_version": "1", "description": "Hands over modules"}}' \
             >"${layer%.so}.json"
-        cc -O1 -Wall -fvisibility=hidden -shared -fPIC -o "$layer.new" "$source" && mv "$layer.new" "$layer"
+        cc -O1 -Wall -fvisibility=hidden -shared -fPIC -o "$layer.new" "$source" && mv "$layer.new" "$layer" \
+            || warn "$source could not be built: the compiler tint will not be tested"
     fi
 }
 
@@ -151,6 +152,7 @@ setup_compilers() {
         list=$(<"$remembered")
     fi
     list=${list:-$(default_compilers)}
+    build_module_layer
     [[ $list != none ]] || return 0
     for name in ${list//,/ }; do
         if [[ -f $cache/compilers/$name/version || (-f $cache/compilers/$name.failed && $failed == skip) ]]; then
@@ -161,5 +163,4 @@ setup_compilers() {
             get_compiler "$name"
         fi
     done
-    if [[ -d $cache/compilers/tint ]]; then build_module_layer; fi
 }

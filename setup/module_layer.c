@@ -80,6 +80,7 @@ struct module_info {
     const uint32_t *words;
 };
 
+static void *last_instance;
 static get_proc_addr next_instance_proc_addr, next_device_proc_addr;
 static void (*next_features)(void *, struct chained *);
 static int32_t (*next_extensions)(void *, const char *, uint32_t *, struct extension *);
@@ -124,8 +125,10 @@ static int32_t create_instance(const void *info, const void *allocator, void **i
     next_instance_proc_addr = link->link->instance_proc_addr;
     link->link = link->link->next;
     int32_t (*create)(const void *, const void *, void **) = (void *)next_instance_proc_addr(NULL, "vkCreateInstance");
+    if (create == NULL) return ERROR_INITIALIZATION_FAILED;
     int32_t result = create(info, allocator, instance);
     if (result == SUCCESS) {
+        last_instance = *instance;
         next_features = (void *)next_instance_proc_addr(*instance, "vkGetPhysicalDeviceFeatures2");
         next_extensions = (void *)next_instance_proc_addr(*instance, "vkEnumerateDeviceExtensionProperties");
     }
@@ -148,19 +151,20 @@ static int32_t extensions(void *physical, const char *layer, uint32_t *count, st
 }
 
 static int32_t create_device(void *physical, const struct device_info *asked, const void *allocator, void **device) {
-    struct device_info without = *asked, *info = &without;
+    struct link_info *link = link_in(asked, LOADER_DEVICE_CREATE_INFO);
+    if (link == NULL || link->link == NULL) return ERROR_INITIALIZATION_FAILED;
+    next_device_proc_addr = link->link->device_proc_addr;
+    int32_t (*create)(void *, const void *, const void *, void **) = (void *)link->link->instance_proc_addr(last_instance, "vkCreateDevice");
+    if (create == NULL) return ERROR_INITIALIZATION_FAILED;
+    link->link = link->link->next;
+    struct device_info without = *asked;
     const char **names = malloc((asked->extension_count + 1) * sizeof *names);
     if (names == NULL) return ERROR_OUT_OF_HOST_MEMORY;
     without.extensions = names, without.extension_count = 0;
     for (uint32_t i = 0; i < asked->extension_count; i++)
         if (strcmp(asked->extensions[i], float16.name) != 0) names[without.extension_count++] = asked->extensions[i];
-    struct link_info *link = link_in(info, LOADER_DEVICE_CREATE_INFO);
-    if (link == NULL || link->link == NULL) return ERROR_INITIALIZATION_FAILED;
-    next_device_proc_addr = link->link->device_proc_addr;
-    int32_t (*create)(void *, const void *, const void *, void **) = (void *)link->link->instance_proc_addr(NULL, "vkCreateDevice");
-    link->link = link->link->next;
-    set_float16((void *)info->next, 0);
-    int32_t result = create(physical, info, allocator, device);
+    set_float16((void *)without.next, 0);
+    int32_t result = create(physical, &without, allocator, device);
     free(names);
     return result;
 }
@@ -186,6 +190,12 @@ static int32_t create_compute_pipelines(void *device, uint64_t cache, uint32_t c
     return SUCCESS;
 }
 
+// Names and tags: handles that are made here are not for the driver.
+static int32_t name_object(void *device, const void *info) {
+    (void)device, (void)info;
+    return SUCCESS;
+}
+
 static void destroy(void *device, uint64_t made_here, const void *allocator) { (void)device, (void)made_here, (void)allocator; }
 
 PUBLIC function tangle_instance_proc_addr(void *instance, const char *name);
@@ -207,6 +217,8 @@ static function mine(const char *name) {
         {"vkDestroyShaderModule", (function)destroy},
         {"vkCreateComputePipelines", (function)create_compute_pipelines},
         {"vkDestroyPipeline", (function)destroy},
+        {"vkSetDebugUtilsObjectNameEXT", (function)name_object},
+        {"vkSetDebugUtilsObjectTagEXT", (function)name_object},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(name, table[i].name) == 0) return table[i].instead;

@@ -101,6 +101,7 @@ fn assert_within(case: &Case, config: &Config) {
     let entry_point = &case.entry_point;
     let workgroups = &entry_point.workgroups();
     assert!(config.spirv.contains(&entry_point.spirv));
+    assert!(config.push_constants || case.data.push.is_empty());
     assert!(entry_point.group_size() <= config.max_invocations && entry_point.groups() <= config.max_workgroups);
     assert!(workgroups.size.iter().zip(config.max_workgroup).all(|(&side, most)| (1..=most).contains(&side)));
     let sure = match entry_point.subgroup_size {

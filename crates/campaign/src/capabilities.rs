@@ -235,7 +235,7 @@ impl Capabilities {
         }
     }
 
-    /// True if subgroups can be launched as a case asks.
+    /// True if subgroups, and the samples of pixels, can be launched as a case asks.
     pub(crate) fn has_sizes_of(&self, case: &Case) -> bool {
         let mut missing = Vec::new();
         self.missing_sizes(case, 0, &mut missing);
@@ -261,6 +261,9 @@ impl Capabilities {
                     missing.push(format!("more than {} subgroups in a workgroup", self.max_workgroup_subgroups));
                 }
                 multiple_of = Some(size);
+            }
+            SubgroupSize::Varying if self.sizes.is_webgpu() => {
+                missing.push("varying subgroup sizes (not in WebGPU)".into())
             }
             SubgroupSize::Varying => multiple_of = Some(max),
             SubgroupSize::Default => multiple_of = Some(default),
@@ -378,7 +381,7 @@ impl Capabilities {
                 Dialect::OpenGlArb => TABLE.iter().map(|info| info.op).filter(|op| in_arb(*op).is_none()).collect(),
             },
             scalars: scalars.collect(),
-            push_constants: self.api() != Api::OpenGl,
+            push_constants: self.api() != Api::OpenGl || !self.takes_modules,
             min_subgroup_size: sizes.min,
             max_subgroup_size: sizes.max,
             required_sizes: if self.required_size.contains(&stage) { powers.collect() } else { Vec::new() },
@@ -399,7 +402,7 @@ impl Capabilities {
                 .collect(),
             demote: has(Feature::DemoteToHelperInvocation),
             terminate: has(Feature::TerminateInvocation),
-            varying_size: has(Feature::SubgroupSizeControl),
+            varying_size: has(Feature::SubgroupSizeControl) && !sizes.is_webgpu(),
             shared_int64_atomics: has(Feature::SharedInt64Atomics) && has(Feature::BufferInt64Atomics),
             narrow_storage: [(8, Feature::StorageBuffer8Bit), (16, Feature::StorageBuffer16Bit)]
                 .into_iter()

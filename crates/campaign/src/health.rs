@@ -5,56 +5,79 @@
 //! a hang is believed only of a GPU that came to the end of an [empty program](empty) of the same stage since the one before.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tangle_program::case::{Case, Data, FloatControls, Launch, Stage, SubgroupSize};
 use tangle_program::tree::{Function, Program};
 use tangle_program::variant::Variant;
 
-/// What is known of a GPU.
+/// What is known of a GPU; shared by all in this process who have opened the device.
 #[derive(Debug, Default)]
-pub(crate) struct Health(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
+pub(crate) struct Health {
     /// The stages of which it came to the end of an empty program since the last hang.
-    well: BTreeSet<Stage>,
+    well: Mutex<BTreeSet<Stage>>,
+    /// How often something hung.
+    hangs: AtomicU64,
     /// Why nothing is to be believed of it any more.
-    unwell: Option<String>,
+    unwell: OnceLock<String>,
+}
+
+/// What became of an empty program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Examined {
+    /// It came to its end.
+    Ended,
+    /// It hung, or the device was lost, twice.
+    Hung,
+    /// It did not run, or failed in another way: nothing is known.
+    Nothing,
 }
 
 impl Health {
     /// Something hung, or the device was lost.
     pub(crate) fn doubt(&self) {
-        self.state().well.clear();
+        self.hangs.fetch_add(1, Ordering::SeqCst);
+        self.well().clear();
+    }
+
+    /// How often something hung.
+    pub(crate) fn hangs(&self) -> u64 {
+        self.hangs.load(Ordering::SeqCst)
     }
 
     /// Why nothing is to be believed of it any more, if that is so.
     pub(crate) fn unwell(&self) -> Option<String> {
-        self.state().unwell.clone()
+        self.unwell.get().cloned()
     }
 
-    /// Looks whether it comes to the end of an empty program of a stage, unless that is known. `ends` runs one.
+    /// Looks whether it comes to the end of an empty program of a stage, unless that is known. `run` runs one.
     ///
     /// # Errors
     /// If it does not, or did not before: the reason to give it up.
-    pub(crate) fn examine(&self, stage: Stage, ends: impl FnOnce() -> bool) -> Result<(), String> {
-        let mut state = self.state();
-        if state.unwell.is_none() && !state.well.contains(&stage) {
-            if ends() {
-                state.well.insert(stage);
-            } else {
-                state.unwell = Some(format!(
-                    "the GPU does not come to the end of an empty {} shader any more, so that what hangs there says nothing of a program; it needs a reset, or the machine a restart",
-                    stage.name()
-                ));
+    pub(crate) fn examine(&self, stage: Stage, run: impl FnOnce() -> Examined) -> Result<(), String> {
+        let mut well = self.well();
+        if self.unwell.get().is_none() && !well.contains(&stage) {
+            match run() {
+                Examined::Ended => {
+                    well.insert(stage);
+                }
+                Examined::Nothing => {}
+                Examined::Hung => {
+                    let reason = format!(
+                        "the GPU does not come to the end of an empty {} shader any more, so that what hangs there says nothing of a program; it needs a reset, or the machine a restart",
+                        stage.name()
+                    );
+                    // Whoever was first is right, too.
+                    let _ = self.unwell.set(reason);
+                }
             }
         }
-        state.unwell.clone().map_or(Ok(()), Err)
+        self.unwell().map_or(Ok(()), Err)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn well(&self) -> MutexGuard<'_, BTreeSet<Stage>> {
+        self.well.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -104,16 +127,18 @@ mod tests {
 
     #[test]
     fn a_gpu_is_examined_anew_after_each_hang_until_it_fails() {
+        use Examined::{Ended, Hung, Nothing};
         let health = Health::default();
-        let never = || -> bool { panic!("that is known") };
-        assert_eq!(health.examine(Stage::Mesh, || true), Ok(()));
+        let never = || -> Examined { panic!("that is known") };
+        assert_eq!(health.examine(Stage::Mesh, || Nothing), Ok(()));
+        assert_eq!(health.examine(Stage::Mesh, || Ended), Ok(()));
         assert_eq!(health.examine(Stage::Mesh, never), Ok(()));
-        assert_eq!(health.examine(Stage::Task, || true), Ok(()));
+        assert_eq!(health.examine(Stage::Task, || Ended), Ok(()));
         health.doubt();
-        assert_eq!(health.examine(Stage::Mesh, || true), Ok(()));
-        assert_eq!(health.unwell(), None);
+        assert_eq!(health.examine(Stage::Mesh, || Ended), Ok(()));
+        assert_eq!((health.unwell(), health.hangs()), (None, 1));
         health.doubt();
-        let reason = health.examine(Stage::Task, || false).expect_err("it does not end");
+        let reason = health.examine(Stage::Task, || Hung).expect_err("it does not end");
         assert!(reason.contains("an empty task shader"), "{reason}");
         assert_eq!(health.examine(Stage::Mesh, never), Err(reason.clone()));
         assert_eq!(health.unwell(), Some(reason));

@@ -298,8 +298,12 @@ impl<'a> Judge<'a> {
         self.criterion.as_ref().is_some_and(|criterion| criterion.signature.kind.costs_a_worker())
     }
 
-    /// A failure that costs a worker is not tried with several at a time.
+    /// A failure that costs a worker is not tried with several at a time; one that may leave a GPU on which others hang, with none beside it.
     fn batch(&self) -> usize {
+        let is_hang = self.criterion.as_ref().is_some_and(|criterion| criterion.signature.kind == Kind::Hang);
+        if is_hang && self.targets[0].capabilities.is_gpu {
+            return 1;
+        }
         self.targets.len() * if self.is_costly() { 1 } else { IN_FLIGHT }
     }
 
@@ -520,6 +524,11 @@ impl<'a> Judge<'a> {
     }
 
     fn submit(&mut self, i: usize, prepared: &Prepared, open: &mut Open) {
+        let gpu = &self.targets[0];
+        if let Err(reason) = gpu.examine(gpu.executor.workers()[0], &prepared.case) {
+            self.trouble = Some(format!("device {}: {reason}", gpu.name));
+            return;
+        }
         for _ in 0..self.repeats {
             let id = self.next_job;
             self.next_job += 1;
@@ -534,6 +543,7 @@ impl<'a> Judge<'a> {
         // Those that nobody waits for any more are of an earlier batch.
         let Some(at) = open.jobs.iter().position(|(id, _)| *id == completion.job) else { return };
         let (_, i) = open.jobs.remove(at);
+        self.targets[0].heed(&completion.outcome);
         let conclusion = Conclusion::of(&cases[i], &self.targets[0].capabilities, completion.outcome);
         self.by_workers += conclusion.worker_time();
         let answer = self.answer(&cases[i], &conclusion);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::num::NonZero;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -16,14 +17,14 @@ use tangle_program::variant::Variant;
 use tangle_runner::config::{Drivers, MOST_JOBS, advice};
 use tangle_runner::{
     Completed, DeviceError, DeviceOptions, DriverConfig, DriverMode, Inventory, Outcome, ProbeOptions, StartProblem,
-    Times,
+    Terms, Times,
 };
 
 use crate::capabilities::Capabilities;
 use crate::executor::driver::Driver;
 use crate::executor::{self, Description, Economy, Executor, Runs, Worker};
 use crate::failure;
-use crate::health::{self, Health};
+use crate::health::{self, Examined, Health};
 use crate::prepare::{self, Prep, Prepared, ToolchainFault, observation};
 
 /// What a worker counts for that replaces one which crashed or hung.
@@ -39,7 +40,7 @@ pub struct Target {
     pub info: serde_json::Value,
     /// What runs cases on it.
     pub executor: Box<dyn Executor>,
-    health: Health,
+    health: Arc<Health>,
 }
 
 /// How many workers a device gets.
@@ -287,7 +288,7 @@ impl Target {
     /// An open executor, one case at a time.
     pub fn new(executor: Box<dyn Executor>) -> Target {
         let Description { name, capabilities, info } = executor.description();
-        Target { name, capabilities, info, executor, health: Health::default() }
+        Target { name, capabilities, info, executor, health: Arc::default() }
     }
 
     /// The device under a name whose first word is that of a kind that is [part of tangle](executor::BUILT_IN).
@@ -421,7 +422,10 @@ impl Target {
         }
         self.health.examine(case.entry_point.stage, || {
             let empty = self.dressed(&health::empty(case)).into_owned();
-            prepare::prepare(empty).map_or(true, |prepared| !leaves_doubt(&executor::run(worker, &prepared)))
+            match prepare::prepare(empty) {
+                Ok(prepared) if self.missing(&prepared.case).is_empty() => examined(worker, &prepared),
+                Ok(_) | Err(_) => Examined::Nothing,
+            }
         })
     }
 
@@ -429,6 +433,29 @@ impl Target {
     pub(crate) fn examine_anew(&self, worker: &dyn Worker, case: &Case) -> Result<(), String> {
         self.health.doubt();
         self.examine(worker, case)
+    }
+
+    /// Takes note of what came of a program: what hung leaves doubt.
+    pub(crate) fn heed(&self, outcome: &Outcome) {
+        if leaves_doubt(outcome) {
+            self.health.doubt();
+        }
+    }
+
+    /// How often something hung on its GPU.
+    pub(crate) fn hangs(&self) -> u64 {
+        self.health.hangs()
+    }
+
+    /// What is known of its GPU.
+    pub(crate) fn health(&self) -> Arc<Health> {
+        Arc::clone(&self.health)
+    }
+
+    /// The same device, opened once more, on a GPU of which this is known.
+    #[must_use]
+    pub(crate) fn with_health(self, health: Arc<Health>) -> Target {
+        Target { health, ..self }
     }
 
     /// Why nothing is to be believed of its GPU any more, if that is so.
@@ -472,10 +499,23 @@ impl Target {
             return Conclusion::without_data(Finish::NoWorker { reason });
         }
         let outcome = executor::run(worker, prepared);
-        if leaves_doubt(&outcome) {
-            self.health.doubt();
-        }
+        self.heed(&outcome);
         Conclusion::of(&prepared.case, &self.capabilities, outcome)
+    }
+}
+
+/// Runs an empty program, once more alone if it hangs or the device is lost: others may be to blame for that.
+fn examined(worker: &dyn Worker, prepared: &Prepared) -> Examined {
+    let again = |suspicion| executor::run_once(worker, prepared, Terms::Again(suspicion));
+    let first = executor::run_once(worker, prepared, Terms::Usual);
+    let last = match first.suspicion().filter(|_| leaves_doubt(&first)) {
+        Some(suspicion) => again(suspicion),
+        None => first,
+    };
+    match last {
+        Outcome::Completed(_) => Examined::Ended,
+        outcome if leaves_doubt(&outcome) => Examined::Hung,
+        _ => Examined::Nothing,
     }
 }
 

@@ -3,6 +3,7 @@
 mod common;
 
 use std::num::NonZero;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,6 +13,7 @@ use crossbeam_channel::Sender;
 use tangle_campaign::campaign::Loss;
 use tangle_campaign::executor::{Description, Executor, Task, Worker};
 use tangle_campaign::prepare::prepare;
+use tangle_campaign::reduce::{ReduceOptions, reduce};
 use tangle_campaign::target::{Finish, Target};
 use tangle_files::text::Lines;
 use tangle_generator::{Config, from_seed};
@@ -33,15 +35,16 @@ struct TimesOut {
     inner: Target,
     /// What it was given, in order.
     seen: Arc<Mutex<Vec<(u64, Terms)>>>,
-    /// A GPU that executes nothing any more once something hung.
+    is_gpu: bool,
+    /// Whether it executes nothing any more once something hung.
     breaks: bool,
-    is_broken: Arc<AtomicBool>,
+    is_broken: AtomicBool,
 }
 
 impl Executor for TimesOut {
     fn description(&self) -> Description {
         let mut description = self.inner.executor.description();
-        description.capabilities.is_gpu = self.breaks;
+        description.capabilities.is_gpu = self.is_gpu;
         description
     }
 
@@ -74,17 +77,22 @@ impl Worker for TimesOut {
 
 /// The result of a campaign with so much time, and what the device was given.
 fn run(place: &Path, time: Option<Duration>) -> (Statistics, Vec<(u64, Terms)>) {
-    let (statistics, seen, losses) = run_on(place, time, false);
+    let (statistics, seen, losses) = run_on(place, time, None);
     assert!(losses.is_empty(), "{losses:?}");
     (statistics, seen)
 }
 
-/// The same, perhaps on a GPU that breaks, and what was lost.
-fn run_on(place: &Path, time: Option<Duration>, breaks: bool) -> (Statistics, Vec<(u64, Terms)>, Vec<Loss>) {
+/// The same, perhaps on a GPU, which breaks or does not, and what was lost.
+fn run_on(
+    place: &Path,
+    time: Option<Duration>,
+    gpu_breaks: Option<bool>,
+) -> (Statistics, Vec<(u64, Terms)>, Vec<Loss>) {
     static STOP: AtomicBool = AtomicBool::new(false);
     let seen = Arc::default();
     let inner = Target::built_in(NAME).expect("it is built in");
-    let executor = TimesOut { inner, seen: Arc::clone(&seen), breaks, is_broken: Arc::default() };
+    let (is_gpu, breaks) = (gpu_breaks.is_some(), gpu_breaks == Some(true));
+    let executor = TimesOut { inner, seen: Arc::clone(&seen), is_gpu, breaks, is_broken: AtomicBool::new(false) };
     let target = Target::new(Box::new(executor));
     let inputs = NonZero::new(2).expect("not 0");
     let campaign = Arc::new(common::campaign(place, target, PROGRAMS * 2, inputs, time, &STOP));
@@ -140,28 +148,75 @@ fn time_outs_that_there_was_no_time_for_wait_for_the_next_run() {
 #[test]
 fn a_gpu_that_is_not_well_is_given_up() {
     let place = tempfile::tempdir().expect("a temporary folder");
-    let (statistics, _, losses) = run_on(place.path(), None, true);
+    let (statistics, _, losses) = run_on(place.path(), None, Some(true));
     let [Loss::Device { reason, .. }] = losses.as_slice() else { panic!("{losses:?}") };
     assert!(reason.starts_with("the GPU does not come to the end of an empty "), "{reason}");
     let device = &statistics.devices[NAME];
     assert!(!device.timed_out.is_empty() && statistics.findings.is_empty(), "{device:?} {:?}", statistics.findings);
-    let (statistics, ..) = run_on(place.path(), None, false);
+    let (statistics, _, losses) = run_on(place.path(), None, Some(false));
+    assert!(losses.is_empty(), "{losses:?}");
     let device = &statistics.devices[NAME];
     assert!(device.timed_out.is_empty(), "{device:?}");
     let kinds: Vec<_> = statistics.findings.iter().map(|entry| entry.signature.kind).collect();
     assert_eq!(kinds, [Kind::Hang]);
 }
 
+/// A GPU on which every program with a statement hangs, and nothing ends once one did.
+struct Breaks {
+    inner: Target,
+    is_broken: AtomicBool,
+}
+
+impl Executor for Breaks {
+    fn description(&self) -> Description {
+        let mut description = self.inner.executor.description();
+        description.capabilities.is_gpu = true;
+        description
+    }
+
+    fn workers(&self) -> Vec<&dyn Worker> {
+        vec![self]
+    }
+
+    fn open_workers(&mut self, _jobs: NonZero<usize>, _warn: &mut dyn FnMut(String)) {}
+}
+
+impl Worker for Breaks {
+    fn submit(&self, task: &Task<'_>, completions: &Sender<Completion>) {
+        let is_empty = task.prepared.case.program.functions.iter().all(|function| function.body.is_empty());
+        if is_empty && !self.is_broken.load(Ordering::SeqCst) {
+            return self.inner.executor.workers()[0].submit(task, completions);
+        }
+        self.is_broken.store(true, Ordering::SeqCst);
+        let (how, after) = (Stall::Processor, Duration::from_secs(9));
+        let outcome = Outcome::TimedOut { stage: Stage::Pipeline, how, after, stderr: Lines::default() };
+        completions.send(Completion { job: task.id, outcome }).expect("it waits");
+    }
+}
+
+fn that_breaks() -> Target {
+    let inner = Target::built_in(NAME).expect("it is built in");
+    Target::new(Box::new(Breaks { inner, is_broken: AtomicBool::new(false) }))
+}
+
 /// Of a case that runs by itself, too, only a hang on a GPU that was well before counts.
 #[test]
 fn a_gpu_that_was_well_is_blamed_once() {
-    let (inner, is_broken) = (Target::built_in(NAME).expect("it is built in"), Arc::new(AtomicBool::new(false)));
-    let executor = TimesOut { inner, seen: Arc::default(), breaks: true, is_broken: Arc::clone(&is_broken) };
-    let target = Target::new(Box::new(executor));
+    let target = that_breaks();
     let prepared = prepare(from_seed(1, &Config::default())).expect("it compiles");
     let run = || target.run(&prepared).finish;
-    assert!(matches!(run(), Finish::Judged(_)));
-    is_broken.store(true, Ordering::SeqCst);
     assert!(matches!(run(), Finish::Failed(Outcome::TimedOut { .. })));
     assert!(matches!(run(), Finish::NoWorker { reason } if reason.contains("an empty compute shader")));
+}
+
+/// No candidate of the minimiser is believed to hang that only what ran before it made hang.
+#[test]
+fn nothing_is_minimised_on_a_gpu_that_is_not_well() {
+    let (case, stop) = (from_seed(1, &Config::default()), AtomicBool::new(false));
+    let reduction = reduce(&[that_breaks()], &case, None, &ReduceOptions::default(), &stop, |progress| {
+        assert!(!progress.improved, "{}", progress.best.program.functions.len());
+        ControlFlow::Continue(())
+    });
+    let Err(error) = reduction else { panic!("no candidate can be tried") };
+    assert!(error.to_string().contains("an empty compute shader"), "{error:#}");
 }

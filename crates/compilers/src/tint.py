@@ -4,7 +4,7 @@ Started with the folder of the Python package wgpudawn and the Vulkan layer that
 the Vulkan loader load. Reads a shader from each line of the standard input (a JSON string) and answers each with a line on the standard output:
 {"spirv": words in hexadecimal, the lowest byte first}, or {"refused": message}. The first line is {"ready": Dawn's version}, or {"absent": why it cannot run}.
 
-A refusal is believed of a fresh process only, so that one which has compiled others before ends without an answer.
+A refusal is believed of a process's first shader only: one that was asked for others before ends without an answer.
 """
 
 import ctypes
@@ -49,12 +49,13 @@ class Tint:
         )
         self.last_module = ctypes.CDLL(layer).tangle_module
         self.last_module.restype = ctypes.c_void_p
-        self.compiled = 0
+        self.asked = 0
         if "spirv" not in self.compile(FIRST):
             raise RuntimeError(f"the Vulkan loader does not load {layer}")
-        self.compiled = 0
+        self.asked = 0
 
     def compile(self, source):
+        self.asked += 1
         _, most = resource.getrlimit(resource.RLIMIT_CPU)
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + SECONDS, most))
         message = "it makes no module and does not say why"
@@ -66,9 +67,8 @@ class Tint:
         count = ctypes.c_size_t()
         words = self.last_module(ctypes.byref(count))
         if count.value:
-            self.compiled += 1
             return {"spirv": ctypes.string_at(words, 4 * count.value).hex()}
-        if self.compiled:
+        if self.asked > 1:
             os._exit(1)
         return {"refused": message}
 

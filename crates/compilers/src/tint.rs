@@ -81,15 +81,16 @@ pub(crate) fn end() {
 
 /// The folder with the Vulkan layer, in that of what the set-up got.
 const LAYER: &str = "module-layer";
+const LIBRARY: &str = "module_layer.so";
 
 fn start(folder: &Path) -> Result<Server, Failure> {
     let cache = tangle_files::cache_folder();
-    let layer = cache.as_ref().map(|cache| cache.join(LAYER)).filter(|layer| layer.is_dir());
+    let layer = cache.as_ref().map(|cache| cache.join(LAYER)).filter(|layer| layer.join(LIBRARY).is_file());
     let layer = layer.ok_or_else(|| {
         Failure::Absent("the Vulkan layer that takes Dawn's modules is not there: ./x setup builds it".into())
     })?;
     let mut command = Command::new("python3");
-    command.args(["-I", "-c", SCRIPT]).arg(folder).arg(layer.join("module_layer.so"));
+    command.args(["-I", "-c", SCRIPT]).arg(folder).arg(layer.join(LIBRARY));
     command.env("VK_LAYER_PATH", &layer).env("VK_INSTANCE_LAYERS", "VK_LAYER_TANGLE_modules");
     let swiftshader = cache.map(|cache| cache.join("drivers/swiftshader/swiftshader.json"));
     if let Some(manifest) = swiftshader.filter(|manifest| manifest.is_file()) {
@@ -100,7 +101,7 @@ fn start(folder: &Path) -> Result<Server, Failure> {
 
 fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     let Some(path) = call.path else { return Err(Failure::Absent(absent(WGSL.name))) };
-    // What only newer versions know.
+    // Older versions do not know it, and it is in no module.
     let source = without_subgroup_size(call.source);
     if path.is_file() {
         return compile_by_program(path, call.prefix, &source);
@@ -123,13 +124,13 @@ fn words(digits: &str) -> Option<Vec<u32>> {
 /// The module with `main` as the name of its entry point, which Dawn calls by a name of its own.
 fn called_main(mut words: Vec<u32>) -> Vec<u32> {
     let entry_point = instructions(&words).flatten().find(|found| found.opcode() == spirv::Op::EntryPoint as u32);
-    if let Some(found) = entry_point {
-        // Behind the first word, the execution model and the function; it ends with the first byte 0.
-        let name = &found.words[3..];
-        let length = name.iter().take_while(|word| !word.to_le_bytes().contains(&0)).count() + 1;
-        let (at, length_of_all) = (found.at, found.words.len() + 2 - length);
-        words.splice(at + 3..at + 3 + length, [u32::from_le_bytes(*b"main"), 0]);
-        words[at] = (length_of_all as u32) << 16 | spirv::Op::EntryPoint as u32;
+    // Behind the first word, the execution model and the function; it ends with the first byte 0.
+    let name = entry_point.and_then(|found| found.words.get(3..));
+    let last = name.and_then(|name| name.iter().position(|word| word.to_le_bytes().contains(&0)));
+    if let (Some(found), Some(last)) = (entry_point, last) {
+        let (at, length) = (found.at, found.words.len() + 1 - last);
+        words.splice(at + 3..=at + 3 + last, [u32::from_le_bytes(*b"main"), 0]);
+        words[at] = (length as u32) << 16 | spirv::Op::EntryPoint as u32;
     }
     words
 }
@@ -162,7 +163,10 @@ mod tests {
                 assert_eq!(called_main(module(&name, interface)), expected, "{name:?}");
             }
         }
-        assert_eq!(called_main(HEADER.to_vec()), HEADER);
+        for broken in [&[][..], &[1 << 16 | 15], &[4 << 16 | 15, 5, 4, 0x6162_6364]] {
+            let broken = [&HEADER[..], broken].concat();
+            assert_eq!(called_main(broken.clone()), broken);
+        }
         assert_eq!(words("0302230700000100"), Some(vec![spirv::MAGIC_NUMBER, 0x0001_0000]));
         assert_eq!(words("03022307zz"), None);
     }

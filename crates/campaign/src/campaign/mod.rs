@@ -183,7 +183,15 @@ impl Campaign {
     #[must_use]
     pub fn minimizing(mut self, open: Opener) -> Campaign {
         let devices = self.targets.iter().map(|target| target.name.clone()).collect();
-        let background = Background::new(open, devices, self.against.clone());
+        let health: BTreeMap<_, _> = self.targets.iter().map(|target| (target.name.clone(), target.health())).collect();
+        let on_gpu = move |device: &str| {
+            let target = open(device)?;
+            Ok(match health.get(device) {
+                Some(health) => target.with_health(Arc::clone(health)),
+                None => target,
+            })
+        };
+        let background = Background::new(Box::new(on_gpu), devices, self.against.clone());
         for target in &self.targets {
             let id = target.id();
             self.options.known.bugs_on(&id).for_each(|bug| background.learn_known(&target.name, bug));

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use tangle_program::case::Case;
 use tangle_report::statistics::DeviceEntry;
 use tangle_runner::{Completion, DeviceStats, Outcome};
 
@@ -36,6 +35,10 @@ pub(super) struct WorkerLoop<'a> {
     completions: (Sender<Completion>, Receiver<Completion>),
     /// Where the program is noted that runs in this process, if programs do.
     running: Option<Running>,
+    /// How often something had hung on the GPU when it was last examined.
+    hangs: u64,
+    /// Whether something else hung while a time-out was confirmed.
+    is_disturbed: bool,
 }
 
 /// Why a worker is lost; `None` while it is not.
@@ -60,7 +63,18 @@ impl<'a> WorkerLoop<'a> {
         running: Option<Running>,
     ) -> WorkerLoop<'a> {
         let (programs, stats, completions) = (BTreeMap::new(), DeviceStats::default(), unbounded());
-        WorkerLoop { campaign, target, worker, queue, programs, stats, completions, running }
+        WorkerLoop {
+            campaign,
+            target,
+            worker,
+            queue,
+            programs,
+            stats,
+            completions,
+            running,
+            hangs: 0,
+            is_disturbed: false,
+        }
     }
 
     /// Works until the sequence is over.
@@ -191,25 +205,35 @@ impl<'a> WorkerLoop<'a> {
         }
     }
 
-    /// Runs a case again that timed out, if the GPU is well: else it waits for another one. Nothing else is in progress here.
+    /// Runs a case again that timed out. Nothing else is in progress here.
     fn confirm(&mut self, number: u64) -> anyhow::Result<Lost> {
         let (campaign, target) = (self.campaign, self.target);
-        let unwell = |case: Case| target.examine_anew(self.worker, &case).err();
-        if let Some(reason) = campaign.plan.case(number).and_then(unwell) {
-            return Ok(Some(reason));
-        }
         let program = number / campaign.plan.inputs();
         let lost = if campaign.suspects.is_suspect(&target.name, program) {
-            campaign.suspects.run_alone(&target.name, program, || self.run_again(number, program, None))??
+            campaign.suspects.run_alone(&target.name, program, || self.run_if_well(number, program, None))??
         } else {
             let pass = std::iter::repeat_with(|| campaign.suspects.enter()).flatten().next();
-            self.run_again(number, program, pass)?
+            self.run_if_well(number, program, pass)?
         };
-        if lost.is_none() {
+        if lost.is_none() && !std::mem::take(&mut self.is_disturbed) {
             // Also if tangle itself failed.
             campaign.forget_time_out(target, number);
         }
         Ok(lost)
+    }
+
+    /// Runs a case again if the GPU is well: else it waits for another one.
+    fn run_if_well(&mut self, number: u64, program: u64, pass: Option<Pass<'a>>) -> anyhow::Result<Lost> {
+        let (campaign, target, worker) = (self.campaign, self.target, self.worker);
+        let examine = || {
+            let case = campaign.plan.case(number);
+            Ok(case.and_then(|case| target.examine_anew(worker, &case).err()))
+        };
+        if let Some(Some(reason)) = campaign.contained(target, program, examine)? {
+            return Ok(Some(reason));
+        }
+        self.hangs = target.hangs();
+        self.run_again(number, program, pass)
     }
 
     fn run_again(&mut self, number: u64, program: u64, pass: Option<Pass<'a>>) -> anyhow::Result<Lost> {
@@ -243,6 +267,13 @@ impl<'a> WorkerLoop<'a> {
     fn take(&mut self, completion: Completion) -> anyhow::Result<Lost> {
         let (campaign, target, program) = (self.campaign, self.target, completion.job);
         let Some((in_flight, _)) = self.programs.get_mut(&program) else { return Ok(None) };
+        target.heed(&completion.outcome);
+        if in_flight.is_late() && target.hangs() > self.hangs + 1 {
+            // Another one hung since the GPU was examined, which may have left this behind: it runs once more.
+            self.is_disturbed = true;
+            self.programs.remove(&program);
+            return Ok(None);
+        }
         let started = Instant::now();
         let is_settled = |outcome: &Outcome| campaign.is_settled(target, outcome);
         let result = in_flight.receive(&target.capabilities, completion.outcome, is_settled);

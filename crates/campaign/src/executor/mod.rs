@@ -34,7 +34,7 @@ pub fn run(worker: &dyn Worker, prepared: &Prepared) -> Outcome {
     }
 }
 
-fn run_once(worker: &dyn Worker, prepared: &Prepared, terms: Terms) -> Outcome {
+pub(crate) fn run_once(worker: &dyn Worker, prepared: &Prepared, terms: Terms) -> Outcome {
     let (sender, receiver) = bounded(1);
     worker.submit(&Task { id: 0, prepared, cases: &[&prepared.case], terms }, &sender);
     drop(sender);

@@ -88,8 +88,10 @@ impl Backend for WebGpu {
             },
             // "If the implementation cannot create a pipeline with the requested subgroup size (e.g. due to register pressure or hardware-specific
             // workgroup subgroup count limits), it results in an uncategorized error during pipeline creation" (gpuweb, proposal "Subgroup Size Control").
-            Ok(Reply::Failed { call, .. })
-                if job.required_subgroup_size.is_some() && call == "createComputePipeline" =>
+            Ok(Reply::Failed { kind, call, message })
+                if job.required_subgroup_size.is_some()
+                    && call == "createComputePipeline"
+                    && (kind == "GPUInternalError" || message.contains("subgroup")) =>
             {
                 Outcome::Unsupported { missing: vec!["a pipeline with the required subgroup size".to_owned()] }
             }
