@@ -429,12 +429,6 @@ impl Target {
         })
     }
 
-    /// As [`Target::examine`], after a program hung.
-    pub(crate) fn examine_anew(&self, worker: &dyn Worker, case: &Case) -> Result<(), String> {
-        self.health.doubt();
-        self.examine(worker, case)
-    }
-
     /// Takes note of what came of a program: what hung leaves doubt.
     pub(crate) fn heed(&self, outcome: &Outcome) {
         if leaves_doubt(outcome) {

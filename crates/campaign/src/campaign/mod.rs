@@ -419,7 +419,8 @@ impl Campaign {
     /// Counts a minimised finding as the bug that it shows.
     fn enter_small(&self, small: &Small) {
         let Small { request, case, signature, rate, passes_without } = small;
-        let known = variants::candidates(&self.options.known, &request.folder.join("minimized"), &request.device);
+        let place = MinimizedPath::of(&request.folder);
+        let known = variants::candidates(&self.options.known, place.path(), &request.device);
         let known = self
             .target(&request.device)
             .and_then(|target| known.by_minimal(&target.id(), signature, case, passes_without));

@@ -227,7 +227,7 @@ impl<'a> WorkerLoop<'a> {
         let (campaign, target, worker) = (self.campaign, self.target, self.worker);
         let examine = || {
             let case = campaign.plan.case(number);
-            Ok(case.and_then(|case| target.examine_anew(worker, &case).err()))
+            Ok(case.and_then(|case| target.examine(worker, &case).err()))
         };
         if let Some(Some(reason)) = campaign.contained(target, program, examine)? {
             return Ok(Some(reason));
