@@ -13,7 +13,7 @@ use tangle_oracle::faults::fragment::FragmentFault;
 use tangle_oracle::faults::items::ItemFault;
 use tangle_oracle::faults::workgroup::WorkgroupFault;
 use tangle_oracle::judge::{Observation, Verdict, judge};
-use tangle_oracle::map::SizePromise;
+use tangle_oracle::map::SubgroupPromise;
 use tangle_program::case::{Case, Draw, Items, Launch, Stage};
 use tangle_program::map_buffer;
 use tangle_runner::DriverConfig;
@@ -322,7 +322,7 @@ fn the_c_program_catches_planted_faults_of_every_stage() {
         WorkgroupFault::ALL.iter().map(|fault| fault.name()).collect(),
         vec!["mask_always_full".into(), "elect_highest".into()],
     ];
-    let promise = SizePromise { default: 8, min: 8, max: 8 };
+    let promise = SubgroupPromise::vulkan(8, 8, 8);
     let corpus = |name: &str| read(&root().join(format!("corpus/{name}.json")));
     for (text, least) in [
         (corpus("fragments/demote_invocation"), 15),

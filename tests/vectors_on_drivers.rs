@@ -14,6 +14,7 @@ use tangle_campaign::prepare::prepare;
 use tangle_campaign::target::{Conclusion, Finish, Target};
 use tangle_emit::glsl::Dialect;
 use tangle_oracle::judge::Verdict;
+use tangle_program::api::Api;
 use tangle_program::case::{Case, Tier};
 
 /// A case of the corpus.
@@ -50,7 +51,7 @@ impl Facts {
         Facts {
             driver: target.driver_id().to_string(),
             subgroup_size: u64::from(match target.capabilities.sizes {
-                sizes if sizes.is_webgpu() => sizes.min,
+                sizes if sizes.api == Api::WebGpu => sizes.min,
                 sizes => sizes.default,
             }),
         }

@@ -13,7 +13,7 @@ use tangle_emit::{fitted, lacks, source, spirv};
 use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Judgement, Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules};
@@ -86,7 +86,7 @@ fn language_digest(seed: u64, mut case: Case, hasher: &mut DefaultHasher) {
 
 fn judged<R: Rules>(case: &Case, map: &LaneMap, size: u32, rules: impl Fn() -> R) -> Judgement {
     let observation = observe(case, map, rules).expect("a generated case is well-formed");
-    judge(case, &observation, SizePromise { default: size, min: 4, max: 128 })
+    judge(case, &observation, SubgroupPromise::vulkan(size, 4, 128))
 }
 
 /// What does not depend on how the judgement's types are named.

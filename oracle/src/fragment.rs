@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use tangle_program::api::Api;
 use tangle_program::case::interface::{FRAGMENT_MAP_WORDS, MAP_WRITTEN, neighbour};
 use tangle_program::case::{Case, Draw, GroupId, InvocationId, Tier};
 use tangle_program::subgroup::{first_lanes, lanes};
 
-use crate::layout::{Layout, MapFault, MapRule, SizePromise, layout};
+use crate::layout::{Layout, MapFault, MapRule, SubgroupPromise, layout};
 
 /// A record, as [`tangle_program::case::interface::FRAGMENT_MAP_WORDS`] has it.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +56,7 @@ fn reported(word: u32, lane: u32) -> Option<(u32, bool)> {
 }
 
 /// Reads and checks the records of a draw.
-pub(crate) fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option<Layout>, Vec<MapFault>) {
+pub(crate) fn check(case: &Case, words: &[u32], promise: SubgroupPromise) -> (Option<Layout>, Vec<MapFault>) {
     let Some(draw) = case.entry_point.draw() else { return (None, Vec::new()) };
     let mut checker = Checker { case, draw, promise, faults: Vec::new() };
     let layout = checker.layout(words);
@@ -65,7 +66,7 @@ pub(crate) fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option
 struct Checker<'a> {
     case: &'a Case,
     draw: &'a Draw,
-    promise: SizePromise,
+    promise: SubgroupPromise,
     faults: Vec<MapFault>,
 }
 
@@ -165,8 +166,13 @@ impl Checker<'_> {
             return None;
         }
         for &index in group {
-            for (which, word) in (1..).zip(records[&index].quad) {
-                self.neighbour(&mut by_lane, index, &records[&index], which, word)?;
+            let record = &records[&index];
+            if self.promise.api == Api::OpenGl {
+                self.quad_in_any_order(&mut by_lane, index, record)?;
+                continue;
+            }
+            for (which, word) in (1..).zip(record.quad) {
+                self.neighbour(&mut by_lane, index, record, which, word)?;
             }
         }
         // Who says that it is a fragment is one of this subgroup.
@@ -227,10 +233,59 @@ impl Checker<'_> {
             self.fault(MapRule::Quads, seen);
             return None;
         };
-        let there = *by_lane.entry(lane).or_insert((number, helper));
-        if there != (number, helper) || !helper && !self.draw.covers(place) {
-            let seen =
-                format!("lane {lane} is {there:?} to one lane of the quad and {:?} to another", (number, helper));
+        self.note(by_lane, lane, (number, helper), place)
+    }
+
+    /// The same of a whole quad in OpenGL, which does not say which lane is where in it, nor where quads begin (rule H12): each lane is next to the others, on a
+    /// row, on a column or across. Of a quad that is none of the grid, whose places are numbered by twos, nothing is said.
+    fn quad_in_any_order(
+        &mut self,
+        by_lane: &mut BTreeMap<u32, (u32, bool)>,
+        index: u32,
+        record: &Record,
+    ) -> Option<()> {
+        let place @ [x, y, depth] = self.place(index);
+        let is_beside = |[there_x, there_y, there_depth]: [u32; 3]| {
+            there_x.abs_diff(x) <= 1 && there_y.abs_diff(y) <= 1 && there_depth == depth
+        };
+        let of_grid = |[x, y, _]: [u32; 3]| [x / 2, y / 2];
+        let mut places = vec![place];
+        for (which, word) in (1..).zip(record.quad) {
+            let lane = record.lane ^ which;
+            let report = reported(word, lane).filter(|&(number, _)| {
+                number < self.case.entry_point.group_size() && is_beside(self.place(number))
+            });
+            let Some(report) = report else {
+                let seen = format!(
+                    "{} is lane {}; lane {lane} has to be beside it in a quad, and reports {word:#x}",
+                    self.name(index),
+                    record.lane
+                );
+                self.fault(MapRule::Quads, seen);
+                return None;
+            };
+            let there = self.place(report.0);
+            if places.contains(&there) || of_grid(there) != of_grid(place) {
+                return None;
+            }
+            places.push(there);
+            self.note(by_lane, lane, report, there)?;
+        }
+        Some(())
+    }
+
+    /// Notes what a lane reports of itself, if that is what it reports to others, too.
+    fn note(
+        &mut self,
+        by_lane: &mut BTreeMap<u32, (u32, bool)>,
+        lane: u32,
+        report: (u32, bool),
+        place: [u32; 3],
+    ) -> Option<()> {
+        let there = *by_lane.entry(lane).or_insert(report);
+        let is_fragment = |(_, helper): (u32, bool)| !helper;
+        if there != report || is_fragment(report) && !self.draw.covers(place) {
+            let seen = format!("lane {lane} is {there:?} to one lane of the quad and {report:?} to another");
             self.fault(MapRule::Quads, seen);
             return None;
         }
@@ -310,7 +365,7 @@ mod tests {
         let case = include_str!("../../corpus/fragments/load_of_helper.json");
         let mut case = Case::from_json(case).expect("a case of the corpus");
         case.entry_point.launch = Launch::Draw(Draw::new([2, 2], vec![[[0, 0], [2, 0], [0, 4]]]));
-        let promise = SizePromise { default: 8, min: 8, max: 8 };
+        let promise = SubgroupPromise::vulkan(8, 8, 8);
         let right = LaneMap::linear(&case, 8).words(&case);
         for (tier, ballot, absent, others, broken) in [
             (Tier::Maximal, 0b1111, 0, 0, vec![]),
@@ -333,16 +388,45 @@ mod tests {
     fn h2_quads_that_are_mirrored_are_wrong_at_the_edge() {
         let case = include_str!("../../corpus/fragments/demote_invocation.json");
         let case = Case::from_json(case).expect("a case of the corpus");
-        let promise = SizePromise { default: 8, min: 8, max: 8 };
+        let promise = SubgroupPromise::vulkan(8, 8, 8);
         let map = LaneMap::linear(&case, 8);
         assert_eq!(check(&case, &map.words(&case), promise).1, []);
         for across in [1, 2] {
             let mut mirrored = map.groups[0].clone();
             mirrored.index = (0..mirrored.slots).map(|slot| map.groups[0].index[slot ^ across]).collect();
             let draw = case.entry_point.draw().expect("it is a fragment shader");
-            let (layout, faults) = check(&case, &words(draw, &mirrored), promise);
+            let words = words(draw, &mirrored);
+            let (layout, faults) = check(&case, &words, promise);
             let rules: Vec<MapRule> = faults.iter().map(|fault| fault.rule).collect();
             assert_eq!((layout, rules), (None, vec![MapRule::Quads]));
+            // H12: in OpenGL that is an order as good as another.
+            let in_opengl = SubgroupPromise { api: Api::OpenGl, ..promise };
+            let (layout, faults) = check(&case, &words, in_opengl);
+            assert_eq!((layout.map(|layout| layout.index), faults), (Some(mirrored.index), vec![]));
+        }
+    }
+
+    /// What is a quad in no order: a lane that reports another one's number, a pixel further off, or two lanes in one place, of which nothing is said, since a quad that
+    /// is none of the grid may look like it at the edge.
+    #[test]
+    fn h12_quads_in_no_order() {
+        let case = include_str!("../../corpus/fragments/demote_invocation.json");
+        let case = Case::from_json(case).expect("a case of the corpus");
+        let promise = SubgroupPromise { api: Api::OpenGl, ..SubgroupPromise::vulkan(8, 8, 8) };
+        let right = LaneMap::linear(&case, 8).words(&case);
+        let [columns, ..] = case.entry_point.draw().expect("it is a fragment shader").grid();
+        for (first, rules) in [
+            (neighbour(0, 1, false), vec![]),
+            (neighbour(1, 2, false), vec![MapRule::Quads]),
+            (neighbour(2, 1, false), vec![MapRule::Quads]),
+            (neighbour(2 * columns, 1, true), vec![MapRule::Quads]),
+        ] {
+            let mut words = right.clone();
+            // What the first fragment hears of the lane next to it.
+            words[7] = first;
+            let (layout, faults) = check(&case, &words, promise);
+            let broken: Vec<MapRule> = faults.iter().map(|fault| fault.rule).collect();
+            assert_eq!((layout, broken), (None, rules), "{first:#x}");
         }
     }
 }

@@ -9,7 +9,7 @@ use tangle_program::case::interface::{ITEM_MAP_WORDS, MAP_WRITTEN};
 use tangle_program::case::{Case, GroupId, InvocationId, Items, Tier};
 use tangle_program::subgroup::lanes;
 
-use crate::layout::{Layout, MapFault, MapRule, SizePromise, layout};
+use crate::layout::{Layout, MapFault, MapRule, SubgroupPromise, layout};
 
 /// A record, as [`ITEM_MAP_WORDS`] has it.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Record {
 
 /// Reads and checks the records of a draw. There is neither layout nor fault where nothing can be said: if there were more executions of an
 /// invocation than have a place, if subgroups may be parts of one, or if they have several sizes and may.
-pub(crate) fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option<Layout>, Vec<MapFault>) {
+pub(crate) fn check(case: &Case, words: &[u32], promise: SubgroupPromise) -> (Option<Layout>, Vec<MapFault>) {
     match read(case, words, promise) {
         Ok(layout) => (layout, Vec::new()),
         Err((rule, seen)) => (None, vec![MapFault { rule, group: GroupId(0), seen }]),
@@ -45,7 +45,7 @@ pub(crate) fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option
 /// A broken rule, and what was seen.
 type Broken = (MapRule, String);
 
-fn read(case: &Case, words: &[u32], promise: SizePromise) -> Result<Option<Layout>, Broken> {
+fn read(case: &Case, words: &[u32], promise: SubgroupPromise) -> Result<Option<Layout>, Broken> {
     let entry_point = &case.entry_point;
     let name = |index: u32| entry_point.describe(InvocationId { group: GroupId(0), index });
     let identities = entry_point.items().map_or(0, Items::identities);

@@ -7,7 +7,7 @@ use tangle_program::subgroup::Severity;
 use tangle_program::tree::SiteId;
 
 use crate::machine::LaneLog;
-use crate::map::{LaneMap, MapFault, SizePromise};
+use crate::map::{LaneMap, MapFault, SubgroupPromise};
 pub use crate::observation::Observation;
 use crate::observed::{Broken, Status, TangleRule};
 use crate::predict::{Group, OpUse, Prediction, lanes_by_subgroup, predict_for};
@@ -190,7 +190,7 @@ pub struct WrongLane {
 }
 
 /// Judges an observation of a case.
-pub fn judge(case: &Case, observation: &Observation, promise: SizePromise) -> Judgement {
+pub fn judge(case: &Case, observation: &Observation, promise: SubgroupPromise) -> Judgement {
     let (map, map_faults) = LaneMap::check(case, &observation.map, promise);
     let mut judgement = Judgement {
         verdict: Verdict::LaneMap,

@@ -3,16 +3,22 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tangle_program::api::Api;
 use tangle_program::case::{EntryPoint, GroupId, InvocationId, SpirvVersion, SubgroupSize};
 use tangle_program::rule::RuleNumber;
 use tangle_program::subgroup::{Severity, is_subgroup_size};
 
 use crate::mask::Mask;
 
-/// What a device promises about subgroup sizes.
+/// What a device promises about subgroups: their sizes, and what the specification of its interface says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SizePromise {
-    /// `VkPhysicalDeviceSubgroupProperties::subgroupSize`; 0 for a device of WebGPU ([`SizePromise::webgpu`]).
+pub struct SubgroupPromise {
+    /// Whose promise it is. In OpenGL the fragments of a quad may be in any order (rule H12); in WebGPU subgroups are dense and need not be full (rules M4
+    /// and M11), and may be of any size of the adapter's range: "The device compiler selects a size from the supported sizes using a variety of heuristics"
+    /// (WGSL, Subgroups).
+    #[serde(default)]
+    pub api: Api,
+    /// `VkPhysicalDeviceSubgroupProperties::subgroupSize`; of no meaning in WebGPU.
     pub default: u32,
     /// `minSubgroupSize`; the default size without subgroup size control.
     pub min: u32,
@@ -20,16 +26,10 @@ pub struct SizePromise {
     pub max: u32,
 }
 
-impl SizePromise {
-    /// What WebGPU promises: some size of the adapter's range. "The device compiler selects a size from the supported sizes using a variety of
-    /// heuristics" (WGSL, Subgroups).
-    pub const fn webgpu(min: u32, max: u32) -> SizePromise {
-        SizePromise { default: 0, min, max }
-    }
-
-    /// True if the device is one of WebGPU, whose subgroups are dense and need not be full (rules M4 and M11).
-    pub const fn is_webgpu(&self) -> bool {
-        self.default == 0
+impl SubgroupPromise {
+    /// What a device of Vulkan promises, given its subgroup sizes.
+    pub const fn vulkan(default: u32, min: u32, max: u32) -> SubgroupPromise {
+        SubgroupPromise { api: Api::Vulkan, default, min, max }
     }
 
     /// The size of all subgroups of a draw, from the number, the token and the size of each invocation. `Ok(None)` if they have several: where sizes may vary,
@@ -64,7 +64,7 @@ impl SizePromise {
     pub(crate) fn allows(&self, entry_point: &EntryPoint, size: u32) -> bool {
         let allowed = match entry_point.subgroup_size {
             SubgroupSize::Required(required) => size == required,
-            SubgroupSize::Default if entry_point.spirv < SpirvVersion::V1_6 && !self.is_webgpu() => {
+            SubgroupSize::Default if entry_point.spirv < SpirvVersion::V1_6 && self.api != Api::WebGpu => {
                 size == self.default
             }
             SubgroupSize::Default | SubgroupSize::Varying => (self.min..=self.max).contains(&size),

@@ -5,6 +5,7 @@
 //! specification, and gives the layout on which the oracle then runs. A rule that only concerns `gl_SubgroupID` or
 //! `gl_NumSubgroups` does not stop the run: subgroups are named by their token.
 
+use tangle_program::api::Api;
 use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN, MAP_WRITTEN_ARB, NOT_OBSERVED};
 use tangle_program::case::{Case, GroupId, InvocationId, Launch, SpirvVersion, Stage};
 use tangle_program::subgroup::{first_lanes, lanes};
@@ -12,7 +13,7 @@ use tangle_program::subgroup::{first_lanes, lanes};
 use crate::fragment;
 use crate::items;
 pub(crate) use crate::layout::layout;
-pub use crate::layout::{Layout, MapFault, MapRule, SizePromise, Subgroup};
+pub use crate::layout::{Layout, MapFault, MapRule, SubgroupPromise, Subgroup};
 
 /// A record of the prologue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub struct LaneMap {
 impl LaneMap {
     /// Reads and checks the map buffer of a dispatch. Without a usable map the result is `None`; every broken rule is
     /// listed either way, each at most once in a group.
-    pub fn check(case: &Case, words: &[u32], promise: SizePromise) -> (Option<LaneMap>, Vec<MapFault>) {
+    pub fn check(case: &Case, words: &[u32], promise: SubgroupPromise) -> (Option<LaneMap>, Vec<MapFault>) {
         let entry_point = &case.entry_point;
         let check = match entry_point.launch {
             Launch::Workgroups(_) => None,
@@ -152,7 +153,7 @@ impl LaneMap {
 }
 struct Checker<'a> {
     case: &'a Case,
-    promise: SizePromise,
+    promise: SubgroupPromise,
     group: GroupId,
     faults: Vec<MapFault>,
     dispatch_size: Option<u32>,
@@ -193,9 +194,11 @@ impl Checker<'_> {
             return None;
         }
         self.subgroup_ids(&records, &groups);
-        match self.promise.is_webgpu() {
-            true => self.dense_lanes(&records, &groups),
-            false => self.full_subgroups(&records, &groups),
+        match self.promise.api {
+            Api::WebGpu => self.dense_lanes(&records, &groups),
+            Api::Vulkan => self.full_subgroups(&records, &groups),
+            // Nothing says that subgroups are full (GL_KHR_shader_subgroup).
+            Api::OpenGl => {}
         }
         let size = records[0].size as usize;
         let members: Vec<Vec<(u32, u32)>> =

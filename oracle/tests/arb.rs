@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use tangle_oracle::judge::{Judgement, Observation, Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
@@ -22,7 +22,7 @@ fn right(case: &Case) -> Observation {
 }
 
 fn judged(case: &Case, observation: &Observation) -> Judgement {
-    judge(case, observation, SizePromise { default: 8, min: 8, max: 8 })
+    judge(case, observation, SubgroupPromise::vulkan(8, 8, 8))
 }
 
 fn voted(op_: SubgroupOp, below_: u32) -> Expr {
@@ -89,7 +89,7 @@ fn a_vote_on_what_is_not_known_is_not_known() {
     let (any, all) = (SubgroupOp::Any, SubgroupOp::All);
     for (outer, inner, may_be_known) in [(any, any, 0..3), (all, any, 0..0), (any, all, 0..0), (all, all, 3..8)] {
         let case = main_of([log(1, [number(op(outer, [op(inner, [below(3)])]))])]);
-        let map = LaneMap::check(&case, &right(&case).map, SizePromise { default: 8, min: 8, max: 8 }).0;
+        let map = LaneMap::check(&case, &right(&case).map, SubgroupPromise::vulkan(8, 8, 8)).0;
         let prediction = predict(&case, &map.expect("it is right")).expect("it is defined");
         for log in prediction.logs().iter().filter(|log| log.words[1].is_some()) {
             assert!(may_be_known.contains(&log.lane), "{outer:?} of {inner:?}, lane {}: {:?}", log.lane, log.words);

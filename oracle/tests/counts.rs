@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use tangle_oracle::judge::{Counts, Observation, Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::predict::{OpUse, predict};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{MinimalReconvergence, Spec};
@@ -12,7 +12,7 @@ use tangle_program::subgroup::{Fold, SubgroupOp as Op};
 use tangle_program::tree::Expr;
 use tangle_program::types::Scalar;
 
-const PROMISE: SizePromise = SizePromise { default: 8, min: 8, max: 8 };
+const PROMISE: SubgroupPromise = SubgroupPromise::vulkan(8, 8, 8);
 
 fn sum() -> Expr {
     op(Op::Reduce(Fold::Add), [uint(1)])

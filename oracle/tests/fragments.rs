@@ -7,7 +7,7 @@ use tangle_analysis::validate::validate;
 use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::fragment::{FragmentFault, PlantedFragment};
 use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
-use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
+use tangle_oracle::map::{LaneMap, MapRule, SubgroupPromise};
 use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
@@ -41,7 +41,7 @@ fn fragments_of(mut case: Case, [width, height]: [u32; 2], triangles: Vec<[[u32;
 fn expected(case: &Case, size: u32) -> String {
     // As the prologue shows it: what a device does not show is not known.
     let words = LaneMap::linear(case, size).words(case);
-    let (map, faults) = LaneMap::check(case, &words, SizePromise { default: size, ..PROMISE });
+    let (map, faults) = LaneMap::check(case, &words, SubgroupPromise { default: size, ..PROMISE });
     assert_eq!(faults, []);
     let prediction = predict(case, &map.expect("it is right")).expect("it is defined");
     let logs: BTreeMap<u32, String> = prediction
@@ -136,7 +136,7 @@ fn what_is_shown_of_helpers_is_not_judged() {
         let mut observation = right.clone();
         let shown = observation.logs.iter_mut().filter(|log| !log.is_empty());
         shown.for_each(|log| (log[1], log[3]) = (at_a, at_b));
-        let verdict = judge(&case, &observation, SizePromise { default: 4, ..PROMISE }).verdict;
+        let verdict = judge(&case, &observation, SubgroupPromise { default: 4, ..PROMISE }).verdict;
         assert_eq!(verdict, Verdict::Pass, "{at_a:x} {at_b:x}");
     }
 }
@@ -170,7 +170,7 @@ fn subgroups_beside_one_without_its_helpers_are_judged() {
         for number in [0, 1, 4, 5] {
             observation.logs[number].iter_mut().skip(1).for_each(|mask| *mask = left);
         }
-        let judgement = judge(case, &observation, SizePromise { default: 4, ..PROMISE });
+        let judgement = judge(case, &observation, SubgroupPromise { default: 4, ..PROMISE });
         assert_eq!(judgement.map_faults[0].rule, MapRule::ActiveHelpers);
         (matches!(judgement.verdict, Verdict::LaneMap), judgement.counts.checked)
     };
@@ -647,7 +647,7 @@ fn fragments_of_layers_and_samples() {
         (FragmentFault::LastLayerLost, MapRule::Coverage),
     ] {
         let observation = observe(&case, &LaneMap::linear(&case, 4), || PlantedFragment(fault)).expect("well-formed");
-        let (_, faults) = LaneMap::check(&case, &observation.map, SizePromise { default: 4, ..PROMISE });
+        let (_, faults) = LaneMap::check(&case, &observation.map, SubgroupPromise { default: 4, ..PROMISE });
         assert_eq!(faults.iter().map(|fault| fault.rule).collect::<Vec<_>>(), [rule], "{fault:?}");
     }
 }
@@ -723,7 +723,7 @@ fn a_map_of_large_subgroups() {
         let words = map.words(&case);
         let ballot: Vec<u32> = (0..4).map(|word| if word < size / 32 { !0 } else { 0 }).collect();
         assert_eq!(words[3..7], ballot);
-        assert_eq!(LaneMap::check(&case, &words, SizePromise { default: size, ..PROMISE }), (Some(map), Vec::new()));
+        assert_eq!(LaneMap::check(&case, &words, SubgroupPromise { default: size, ..PROMISE }), (Some(map), Vec::new()));
     }
 }
 
@@ -784,12 +784,12 @@ fn patterns_of_termination() {
     assert_eq!(pattern("terminate_then_quad_any"), quads);
 }
 
-const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 128 };
+const PROMISE: SubgroupPromise = SubgroupPromise::vulkan(8, 4, 128);
 
 fn run<R: Rules>(case: &Case, size: u32, rules: impl Fn() -> R) -> Judgement {
     let size = if let SubgroupSize::Required(size) = case.entry_point.subgroup_size { size } else { size };
     let observation = observe(case, &LaneMap::linear(case, size), rules).expect("a generated case is well-formed");
-    judge(case, &observation, SizePromise { default: size, ..PROMISE })
+    judge(case, &observation, SubgroupPromise { default: size, ..PROMISE })
 }
 
 fn config(tier: Tier) -> Config {
@@ -883,7 +883,7 @@ fn rules_of_the_map() {
     let check = |case: &Case, size: u32, changes: Changes<'_>| {
         let mut words = LaneMap::linear(case, size).words(case);
         changes.iter().for_each(|&(record, at, value)| words[11 * record + at] = value);
-        let (map, faults) = LaneMap::check(case, &words, SizePromise { default: size, min: 4, max: 8 });
+        let (map, faults) = LaneMap::check(case, &words, SubgroupPromise::vulkan(size, 4, 8));
         let is_usable = faults.iter().all(|fault| fault.rule == MapRule::ActiveHelpers);
         assert_eq!(map.is_some(), is_usable);
         faults.iter().map(|fault| fault.rule).collect::<Vec<_>>()
@@ -939,7 +939,7 @@ fn rules_of_the_map() {
     for (lanes, faults) in [(&[2, 3, 6, 7][..], vec![]), (&[2, 3], vec![MapRule::Size])] {
         let mut words = LaneMap::linear(&varying, 4).words(&varying);
         lanes.iter().for_each(|&lane: &usize| words[11 * lane + SIZE] = 8);
-        let (map, found) = LaneMap::check(&varying, &words, SizePromise { default: 4, min: 4, max: 8 });
+        let (map, found) = LaneMap::check(&varying, &words, SubgroupPromise::vulkan(4, 4, 8));
         assert_eq!((map, found.iter().map(|fault| fault.rule).collect::<Vec<_>>()), (None, faults), "{lanes:?}");
     }
     for (what, size, rule, changes) in rows {

@@ -6,13 +6,13 @@ use tangle_analysis::validate::validate;
 use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Counts, Judgement, Observation, Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
 use tangle_program::case::{Case, SubgroupSize, Tier};
 
 const SIZES: [u32; 3] = [4, 8, 32];
-const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 128 };
+const PROMISE: SubgroupPromise = SubgroupPromise::vulkan(8, 4, 128);
 
 /// A device that runs a case, with subgroups of one size.
 struct Device<'c> {
@@ -32,7 +32,7 @@ impl<'c> Device<'c> {
     }
 
     fn judge(&self, observation: &Observation) -> Judgement {
-        judge(self.case, observation, SizePromise { default: self.size, ..PROMISE })
+        judge(self.case, observation, SubgroupPromise { default: self.size, ..PROMISE })
     }
 }
 

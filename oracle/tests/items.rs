@@ -5,7 +5,7 @@ use tangle_analysis::validate::validate;
 use tangle_generator::{Config, Profile, from_seed};
 use tangle_oracle::faults::items::{ItemFault, PlantedItem};
 use tangle_oracle::judge::{Counts, Judgement, Verdict, judge};
-use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
+use tangle_oracle::map::{LaneMap, MapRule, SubgroupPromise};
 use tangle_oracle::observed::Severity;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules, Spec};
@@ -15,7 +15,7 @@ use tangle_program::tree::{Builtin, Stmt};
 
 const A: u32 = 1;
 const B: u32 = 2;
-const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 128 };
+const PROMISE: SubgroupPromise = SubgroupPromise::vulkan(8, 4, 128);
 const STAGES: [Stage; 4] = [Stage::Vertex, Stage::TessellationControl, Stage::TessellationEvaluation, Stage::Geometry];
 
 /// A vertex shader of `count` instances of `size` vertices.
@@ -53,7 +53,7 @@ fn lanes_that_never_part_are_together() {
         let case = vertices(Tier::Plain, 4, 1, body);
         let mut observation = observe(&case, &LaneMap::linear(&case, 4), || Spec).expect("it is well-formed");
         observation.logs[1][3] ^= 0x40;
-        let verdict = judge(&case, &observation, SizePromise { default: 4, ..PROMISE }).verdict;
+        let verdict = judge(&case, &observation, SubgroupPromise { default: 4, ..PROMISE }).verdict;
         let Verdict::Mismatch(mismatch) = verdict else { panic!("{verdict:?}") };
         assert_eq!((mismatch.site, mismatch.severity), (B, severity));
     }
@@ -68,7 +68,7 @@ fn a_vertex_may_be_executed_again() {
     let values = "A=0F+0F:[0/0/0 1/0/0 0/1/0 1/1/0 0/2/0 1/2/0 0/1/1 0/1/2] B=0F+0F:[15 15 15 15 15 15 15 15]";
     assert_eq!(expected(&case, &map).expect("it is defined"), values);
     let observation = observe(&case, &map, || Spec).expect("it is well-formed");
-    let promise = SizePromise { default: 4, ..PROMISE };
+    let promise = SubgroupPromise { default: 4, ..PROMISE };
     assert_eq!(judge(&case, &observation, promise).verdict, Verdict::Pass);
     // A log of an execution that was not counted is a store that nobody made.
     let mut other = observation.clone();
@@ -97,7 +97,7 @@ fn parts_of_a_subgroup() {
         for log in &mut observation.logs[2..4] {
             log[1] = 0xC;
         }
-        assert_eq!(judge(&case, &observation, SizePromise { default: 4, ..PROMISE }).verdict, verdict, "{tier:?}");
+        assert_eq!(judge(&case, &observation, SubgroupPromise { default: 4, ..PROMISE }).verdict, verdict, "{tier:?}");
     }
 }
 
@@ -113,7 +113,7 @@ fn run<R: Rules>(case: &Case, size: u32, seed: u64, rules: impl Fn() -> R) -> Ju
         _ => LaneMap::linear(case, size),
     };
     let observation = observe(case, &map, rules).expect("a generated case is well-formed");
-    judge(case, &observation, SizePromise { default: size, ..PROMISE })
+    judge(case, &observation, SubgroupPromise { default: size, ..PROMISE })
 }
 
 fn config(stage: Stage, tier: Tier) -> Config {
@@ -166,7 +166,7 @@ fn the_ballot_of_a_record_has_four_words() {
     let words = map.words(&case);
     assert_eq!(words[..8], [0, 128, 0, !0, !0, !0, 0xF, MARK]);
     assert_eq!(words[99 * 8..100 * 8], [99, 128, 0, !0, !0, !0, 0xF, MARK]);
-    assert_eq!(LaneMap::check(&case, &words, SizePromise { default: 128, ..PROMISE }), (Some(map), Vec::new()));
+    assert_eq!(LaneMap::check(&case, &words, SubgroupPromise { default: 128, ..PROMISE }), (Some(map), Vec::new()));
 }
 
 /// The rules of the map, each broken once.
@@ -180,7 +180,7 @@ fn rules_of_the_map() {
     // Two subgroups of 4.
     let case = vertices(Tier::Maximal, 4, 2, [see(A)]);
     let right = LaneMap::linear(&case, 4).words(&case);
-    let promise = SizePromise { default: 4, min: 4, max: 8 };
+    let promise = SubgroupPromise::vulkan(4, 4, 8);
     let check =
         |words: &[u32]| LaneMap::check(&case, words, promise).1.iter().map(|fault| fault.rule).collect::<Vec<_>>();
     assert_eq!(check(&right), []);
@@ -232,14 +232,14 @@ fn every_place_may_be_taken() {
     let case = vertices(Tier::Maximal, 2, 2, [see(A)]);
     let map = LaneMap::of_executions(&(0..4 * Items::EXECUTIONS).collect::<Vec<_>>(), 4);
     let words = map.words(&case);
-    assert_eq!(LaneMap::check(&case, &words, SizePromise { default: 4, ..PROMISE }), (Some(map), Vec::new()));
+    assert_eq!(LaneMap::check(&case, &words, SubgroupPromise { default: 4, ..PROMISE }), (Some(map), Vec::new()));
 }
 
 /// Subgroups of which each has a lane that the other has, too, are two: at tier plain, too, there is something to say. Subgroups that have no
 /// lane in common may be one.
 #[test]
 fn lanes_that_meet_are_of_two_subgroups() {
-    let promise = SizePromise { default: 4, ..PROMISE };
+    let promise = SubgroupPromise { default: 4, ..PROMISE };
     for (tier, are_apart) in [(Tier::Plain, false), (Tier::Plain, true), (Tier::Maximal, false), (Tier::Maximal, true)]
     {
         let case = vertices(tier, 4, 1, [see(A)]);

@@ -3,9 +3,10 @@
 
 use crate::common::*;
 use tangle_oracle::judge::{Judgement, Observation, Verdict, judge};
-use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
+use tangle_oracle::map::{LaneMap, MapRule, SubgroupPromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
+use tangle_program::api::Api;
 use tangle_program::case::interface::MAP_WORDS;
 use tangle_program::case::{Case, DerivativeGroup, GroupId, SpirvVersion, SubgroupSize};
 
@@ -18,7 +19,7 @@ const TOKEN: usize = 4;
 const BALLOT: usize = 5;
 const WRITTEN: usize = 9;
 
-const PROMISE: SizePromise = SizePromise { default: 8, min: 4, max: 16 };
+const PROMISE: SubgroupPromise = SubgroupPromise::vulkan(8, 4, 16);
 
 /// Two subgroups of 8.
 fn sixteen() -> Case {
@@ -163,7 +164,7 @@ fn the_entry_ballot_is_the_set_of_the_lanes() {
 /// Rules M3, M4 and M11, for a device of WebGPU.
 #[test]
 fn on_webgpu_lanes_are_dense_and_any_size_of_the_range_is_right() {
-    let promise = SizePromise::webgpu(4, 16);
+    let promise = SubgroupPromise { api: Api::WebGpu, ..SubgroupPromise::vulkan(8, 4, 16) };
     let mut case = sixteen();
     // No sentence of WGSL says that subgroups are full.
     case.entry_point.spirv = SpirvVersion::V1_6;
@@ -337,7 +338,7 @@ fn the_ballot_of_a_record_has_four_words() {
     let words = map.words(&case);
     assert_eq!(words[..MAP_WORDS], [0, 128, 0, 1, 0, !0, !0, !0, 0xF, MARK]);
     assert_eq!(words[99 * MAP_WORDS..], [99, 128, 0, 1, 0, !0, !0, !0, 0xF, MARK]);
-    let promise = SizePromise { default: 128, min: 4, max: 128 };
+    let promise = SubgroupPromise::vulkan(128, 4, 128);
     let (read, faults) = LaneMap::check(&case, &words, promise);
     assert_eq!(faults, []);
     assert_eq!(read.expect("the map is right").words(&case), words);
@@ -368,6 +369,6 @@ fn a_subgroup_of_128() {
     let mut case = main_of([see(1)]);
     case.entry_point.workgroups_mut().size = [128, 1, 1];
     let map = LaneMap::linear(&case, 128);
-    let promise = SizePromise { default: 128, min: 4, max: 128 };
+    let promise = SubgroupPromise::vulkan(128, 4, 128);
     assert_eq!(LaneMap::check(&case, &map.words(&case), promise), (Some(map), Vec::new()));
 }

@@ -4,7 +4,7 @@
 use crate::common::*;
 use tangle_analysis::validate::validate;
 use tangle_oracle::judge::{Observation, Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::predict::predict;
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{MinimalReconvergence, Spec};
@@ -375,7 +375,7 @@ fn right(case: &Case) -> Observation {
 
 /// The site that is wrong first, its lanes, and the rule that they break together.
 fn verdict_on(case: &Case, seen: &Observation) -> String {
-    match judge(case, seen, SizePromise { default: 8, min: 8, max: 8 }).verdict {
+    match judge(case, seen, SubgroupPromise::vulkan(8, 8, 8)).verdict {
         Verdict::Pass => "pass".to_owned(),
         Verdict::Mismatch(mismatch) => {
             let rule = mismatch.rule.map_or("", |rule| rule.broken());
@@ -613,7 +613,7 @@ fn right_devices_pass() {
     for tier in Tier::ALL {
         let case = Case { tier, ..with_arrays(body.clone()) };
         let map = LaneMap::linear(&case, 8);
-        let promise = SizePromise { default: 8, min: 8, max: 8 };
+        let promise = SubgroupPromise::vulkan(8, 8, 8);
         let ascending = observe(&case, &map, || Spec).expect("it is well-defined");
         let descending = observe(&case, &map, || MinimalReconvergence).expect("it is well-defined");
         let old = |observation: &Observation| observation.logs.iter().map(|log| log[1]).collect::<Vec<_>>();

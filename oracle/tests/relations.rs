@@ -3,7 +3,7 @@
 use crate::common::*;
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Observation, Verdict, compare, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::observed::TangleRule;
 use tangle_oracle::predict::predict_shown;
 use tangle_oracle::reference::observe;
@@ -74,7 +74,7 @@ fn a_relation_holds_where_the_fault_is_and_nowhere_else() {
         }
         for &fault in Fault::ALL.iter().filter(|fault| fault.is_of_open_tangles()) {
             let wrong = seen(case, || Planted::new(fault));
-            let judgement = judge(case, &wrong, SizePromise { default: SIZE, min: SIZE, max: SIZE });
+            let judgement = judge(case, &wrong, SubgroupPromise::vulkan(SIZE, SIZE, SIZE));
             let broken = relations(case, &map, &wrong).expect("it is well-formed");
             let is_wrong = matches!(judgement.verdict, Verdict::Mismatch(_));
             assert_eq!(is_wrong, !broken.is_empty(), "{fault:?}: in an open tangle it is a relation that is broken");

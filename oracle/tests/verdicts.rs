@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use tangle_oracle::judge::{Counts, Judgement, Kind, Mismatch, Observation, Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::observed::{Severity, TangleRule};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
@@ -27,7 +27,7 @@ fn right(case: &Case) -> Observation {
 }
 
 fn judged(case: &Case, observation: &Observation) -> Judgement {
-    judge(case, observation, SizePromise { default: 8, min: 8, max: 8 })
+    judge(case, observation, SubgroupPromise::vulkan(8, 8, 8))
 }
 
 /// Values checked, tainted and skipped; steps.
@@ -517,7 +517,7 @@ fn what_is_wrong_of_a_broken_operation() {
     let mut logs = [1, 0, 1, 0, 0, 1, 1, 1].map(|vote| vec![A, vote]).to_vec();
     logs.resize(16, Vec::new());
     let map = LaneMap::linear(&case, 16).words(&case);
-    let promise = SizePromise { default: 16, min: 16, max: 16 };
+    let promise = SubgroupPromise::vulkan(16, 16, 16);
     let (mismatch, _) = mismatch(judge(&case, &Observation { map, logs, open: Vec::new() }, promise));
     assert_eq!(mismatch.lanes.iter().map(|lane| lane.lane).collect::<Vec<_>>(), [4]);
 }
@@ -613,7 +613,7 @@ fn ballots_of_several_words() {
     case.entry_point.workgroups_mut().size = [64, 1, 1];
     case.tier = Tier::Plain;
     let map = LaneMap::linear(&case, 64);
-    let promise = SizePromise { default: 64, min: 8, max: 64 };
+    let promise = SubgroupPromise::vulkan(64, 8, 64);
     let right = observe(&case, &map, || Spec).expect("it is well-defined");
     assert_eq!(right.logs[40], [A, !0, (1 << 18) - 1, 0, 0]);
     assert_eq!(judge(&case, &right, promise).verdict, Verdict::Pass);
@@ -792,7 +792,7 @@ fn many_lanes_are_bounded_by_the_ballot_behind_them() {
         let mut logs: Vec<Vec<u32>> = (0..10).map(|lane| vec![A, sums, B, ballot(lane)]).collect();
         logs.resize(16, Vec::new());
         let map = LaneMap::linear(&case, 16).words(&case);
-        let promise = SizePromise { default: 16, min: 16, max: 16 };
+        let promise = SubgroupPromise::vulkan(16, 16, 16);
         match judge(&case, &Observation { map, logs, open: Vec::new() }, promise).verdict {
             Verdict::Pass => Ok(()),
             Verdict::Mismatch(mismatch) => Err(mismatch.severity),

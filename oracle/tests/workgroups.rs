@@ -5,7 +5,7 @@ use tangle_analysis::validate::validate;
 use tangle_generator::{Config, from_seed};
 use tangle_oracle::faults::workgroup::{PlantedWorkgroup, WorkgroupFault};
 use tangle_oracle::judge::{Judgement, Verdict, judge};
-use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
+use tangle_oracle::map::{LaneMap, MapRule, SubgroupPromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{MinimalReconvergence, Rules, Spec};
 use tangle_program::case::{Case, DerivativeGroup, Launch, SpirvVersion, Stage, SubgroupSize, Tier};
@@ -15,7 +15,7 @@ const STAGES: [Stage; 3] = [Stage::Compute, Stage::Task, Stage::Mesh];
 fn run<R: Rules>(case: &Case, rules: impl FnMut() -> R) -> Judgement {
     let size = if let SubgroupSize::Required(size) = case.entry_point.subgroup_size { size } else { 8 };
     let observation = observe(case, &LaneMap::linear(case, size), rules).expect("a generated case is well-formed");
-    judge(case, &observation, SizePromise { default: 8, min: 4, max: 128 })
+    judge(case, &observation, SubgroupPromise::vulkan(8, 4, 128))
 }
 
 fn case(seed: u64, stage: Stage) -> Case {
@@ -78,7 +78,7 @@ fn what_is_found_in_a_payload() {
         let mut words = LaneMap::linear(&case, 4).words(&case);
         let records = words.len() - 8 * case.entry_point.payload_copies();
         words[records + at] = 7;
-        let (_, faults) = LaneMap::check(&case, &words, SizePromise { default: 4, min: 4, max: 4 });
+        let (_, faults) = LaneMap::check(&case, &words, SubgroupPromise::vulkan(4, 4, 4));
         let found: Vec<(MapRule, &str)> = faults.iter().map(|fault| (fault.rule, fault.seen.as_str())).collect();
         assert_eq!(found, [(MapRule::Payload, seen)]);
     }

@@ -6,7 +6,7 @@ use tangle_campaign::prepare::prepare;
 use tangle_emit::glsl::glsl;
 use tangle_generator::{Config, from_seed};
 use tangle_oracle::judge::judge;
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
 
@@ -28,7 +28,7 @@ fn benches(criterion: &mut Criterion) {
     group.bench_function("print, compile and validate SPIR-V", |bencher| {
         bencher.iter(|| cases.iter().filter(|case| prepare((*case).clone()).is_ok()).count());
     });
-    let promise = SizePromise { default: 8, min: 4, max: 128 };
+    let promise = SubgroupPromise::vulkan(8, 4, 128);
     let observed: Vec<_> =
         cases.iter().filter_map(|case| Some((case, observe(case, &LaneMap::linear(case, 8), || Spec).ok()?))).collect();
     group.bench_function("judge", |bencher| {

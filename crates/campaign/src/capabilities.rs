@@ -8,7 +8,7 @@ use tangle_emit::glsl::Dialect;
 use tangle_emit::glsl::spelling::{self, TypeName, in_arb};
 use tangle_features::{Vulkan, for_category, for_float_control, for_resource, for_scalar, for_stage, for_tier, needs};
 use tangle_generator::Config;
-use tangle_oracle::map::SizePromise;
+use tangle_oracle::map::SubgroupPromise;
 use tangle_program::case::{Case, DerivativeGroup, Draw, FloatControls, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::resource::{MAX_RESOURCES, ResourceClass};
 use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
@@ -21,7 +21,7 @@ use tangle_runner::{Api, DeviceInfo, DeviceType, Feature, FeatureSet, Limits, Su
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capabilities {
     /// The sizes that it promises, in lanes: the default, the smallest and the largest.
-    pub sizes: SizePromise,
+    pub sizes: SubgroupPromise,
     /// The stages in which a pipeline may require a size.
     pub required_size: Vec<Stage>,
     /// True if quad operations are in all stages with subgroups, not only in compute and fragment shaders
@@ -80,11 +80,11 @@ impl Capabilities {
     pub fn of(info: &DeviceInfo) -> Capabilities {
         let subgroup = &info.subgroup;
         let own = Capabilities {
-            sizes: match info.api() {
-                Api::WebGpu => SizePromise::webgpu(subgroup.min_size, subgroup.max_size),
-                Api::Vulkan | Api::OpenGl => {
-                    SizePromise { default: subgroup.size, min: subgroup.min_size, max: subgroup.max_size }
-                }
+            sizes: SubgroupPromise {
+                api: info.api(),
+                default: subgroup.size,
+                min: subgroup.min_size,
+                max: subgroup.max_size,
             },
             required_size: Stage::ALL
                 .into_iter()
@@ -127,6 +127,11 @@ impl Capabilities {
         }
     }
 
+    /// True of a device of WebGPU.
+    fn is_webgpu(&self) -> bool {
+        self.api() == Api::WebGpu
+    }
+
     /// What the reference device can run: everything, at sizes up to 128, its default being `size`.
     pub fn reference(size: u32) -> Capabilities {
         let mut features = FeatureSet::EMPTY;
@@ -146,7 +151,7 @@ impl Capabilities {
         let (task, mesh) = (limits.workgroups(Stage::Compute), limits.workgroups(Stage::Compute));
         let limits = Limits { task, mesh, ..limits };
         Capabilities {
-            sizes: SizePromise { default: size, min: size.min(4), max: 128 },
+            sizes: SubgroupPromise::vulkan(size, size.min(4), 128),
             required_size: Stage::ALL.into(),
             quads_everywhere: true,
             max_workgroup_subgroups: 1024,
@@ -228,7 +233,7 @@ impl Capabilities {
     fn smallest_size(&self, case: &Case) -> u32 {
         match case.entry_point.subgroup_size {
             SubgroupSize::Required(size) => size,
-            SubgroupSize::Default if case.entry_point.spirv < SpirvVersion::V1_6 && !self.sizes.is_webgpu() => {
+            SubgroupSize::Default if case.entry_point.spirv < SpirvVersion::V1_6 && !self.is_webgpu() => {
                 self.sizes.default
             }
             _ => self.sizes.min,
@@ -243,7 +248,7 @@ impl Capabilities {
     }
 
     fn missing_sizes(&self, case: &Case, needed: u32, missing: &mut Vec<String>) {
-        let SizePromise { default, min, max } = self.sizes;
+        let SubgroupPromise { default, min, max, .. } = self.sizes;
         let x = case.entry_point.workgroups().size[0];
         let mut multiple_of = None;
         match case.entry_point.subgroup_size {
@@ -262,7 +267,7 @@ impl Capabilities {
                 }
                 multiple_of = Some(size);
             }
-            SubgroupSize::Varying if self.sizes.is_webgpu() => {
+            SubgroupSize::Varying if self.is_webgpu() => {
                 missing.push("varying subgroup sizes (not in WebGPU)".into())
             }
             SubgroupSize::Varying => multiple_of = Some(max),
@@ -270,7 +275,7 @@ impl Capabilities {
         }
         // VUID-VkPipelineShaderStageCreateInfo-flags-02757, 02758, 02759. In WebGPU subgroups of a required size are full.
         let is_required = matches!(case.entry_point.subgroup_size, SubgroupSize::Required(_));
-        let full = case.entry_point.full_subgroups || is_required && self.sizes.is_webgpu();
+        let full = case.entry_point.full_subgroups || is_required && self.is_webgpu();
         if let Some(size) = multiple_of.filter(|&size| full && size > 0 && !x.is_multiple_of(size)) {
             missing.push(format!("full subgroups with a workgroup x that is no multiple of {size}"));
         }
@@ -402,7 +407,7 @@ impl Capabilities {
                 .collect(),
             demote: has(Feature::DemoteToHelperInvocation),
             terminate: has(Feature::TerminateInvocation),
-            varying_size: has(Feature::SubgroupSizeControl) && !sizes.is_webgpu(),
+            varying_size: has(Feature::SubgroupSizeControl) && !self.is_webgpu(),
             shared_int64_atomics: has(Feature::SharedInt64Atomics) && has(Feature::BufferInt64Atomics),
             narrow_storage: [(8, Feature::StorageBuffer8Bit), (16, Feature::StorageBuffer16Bit)]
                 .into_iter()

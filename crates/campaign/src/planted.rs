@@ -10,7 +10,7 @@ use serde::Serialize;
 use tangle_generator::{Config, Profile, from_seed, vary};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::Spec;
 use tangle_program::case::{Case, SubgroupSize, Tier};
@@ -189,7 +189,7 @@ fn shows(case: &Case, fault: Fault) -> bool {
     if right.logs == faulty.logs {
         return false;
     }
-    let promise = SizePromise { default: size, min: 4, max: 128 };
+    let promise = SubgroupPromise::vulkan(size, 4, 128);
     matches!(judge(case, &faulty, promise).verdict, Verdict::Mismatch(_))
 }
 

@@ -17,7 +17,8 @@ pub use needs::{
     Needs, for_category, for_float_control, for_resource, for_scalar, for_stage, for_tier, mode_of_tier, needs,
     of_stages_only,
 };
-pub use row::{Api, Ask, Member, OpenGl, Origin, Spirv, Vulkan};
+pub use row::{Ask, Member, OpenGl, Origin, Spirv, Vulkan};
 pub use set::{FeatureSet, UnknownFeature};
 pub use stage::StageFlags;
 pub use table::{Feature, FeatureRow, TABLE};
+pub use tangle_program::api::Api;

@@ -8,6 +8,7 @@ use std::mem::offset_of;
 
 use ash::vk::{self, TaggedStructure as _};
 use spirv::{Capability, ExecutionMode};
+use tangle_program::api::Api;
 use tangle_program::case::{Case, DerivativeGroup, EntryPoint, FloatMode, SpirvVersion, Stage, SubgroupSize, Tier};
 use tangle_program::ops::Intrinsic;
 use tangle_program::resource::ResourceClass;
@@ -15,7 +16,7 @@ use tangle_program::subgroup::{Category, Param};
 use tangle_program::tree::{Builtin, Discard, Expr, Program, Stmt};
 use tangle_program::types::Scalar;
 
-use crate::row::{Api, Ask, Member, OpenGl, Origin, Spirv, Vulkan};
+use crate::row::{Ask, Member, OpenGl, Origin, Spirv, Vulkan};
 
 /// The row of a feature: who asks for it, and who has it.
 #[derive(Clone, Copy, Debug)]

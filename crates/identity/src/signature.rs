@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tangle_oracle::judge::{Judgement, Kind as Wrong, Mismatch, Observation, Verdict};
-use tangle_oracle::map::{LaneMap, MapRule, SizePromise};
+use tangle_oracle::map::{LaneMap, MapRule, SubgroupPromise};
 use tangle_oracle::observed::TangleRule;
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::{Category, Severity, SubgroupOp};
@@ -535,7 +535,7 @@ impl Signature {
 fn is_changed_after_loop(case: &Case, observation: &Observation) -> bool {
     // What the device promises of subgroup sizes was judged; here, any that it shows will do.
     let size = observation.map.get(1).copied().unwrap_or(0);
-    let (map, _) = LaneMap::check(case, &observation.map, SizePromise { default: size, min: size, max: size });
+    let (map, _) = LaneMap::check(case, &observation.map, SubgroupPromise::vulkan(size, size, size));
     let account = map.and_then(|map| Account::new(case, map, Some(observation)).ok());
     account.is_some_and(|account| account.first().is_some_and(|first| after_loop(&account, &first).is_some()))
 }

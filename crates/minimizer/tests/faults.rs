@@ -9,7 +9,7 @@ use tangle_generator::{Config, from_seed};
 use tangle_minimizer::{Check, MinimizeOptions, Minimized, Progress, Size, TABLE, minimize, statements};
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::{Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::reference::observe;
 use tangle_program::case::{Case, SubgroupSize, Tier};
 use tangle_program::tree::SiteId;
@@ -19,7 +19,7 @@ use tangle_program::variant::Variant;
 fn verdict(case: &Case, fault: Fault) -> Verdict {
     let size = if let SubgroupSize::Required(size) = case.entry_point.subgroup_size { size } else { 8 };
     let map = LaneMap::linear(case, size);
-    let promise = SizePromise { default: 8, min: 4, max: 128 };
+    let promise = SubgroupPromise::vulkan(8, 4, 128);
     match observe(case, &map, || Planted::new(fault)) {
         Ok(observation) => judge(case, &observation, promise).verdict,
         Err(error) => Verdict::Invalid(error.to_string()),

@@ -14,11 +14,13 @@
 //! - [`subgroup`]: the table of subgroup operations; one row says everything about one operation, its meaning included.
 //! - [`entry_point`]: the stage, what starts it, and how an invocation is identified.
 //! - [`case`]: all of it together, and the interface between a printed shader and who runs it; [`json`]: its text.
+//! - [`api`]: the interfaces that it runs through.
 //! - [`map_buffer`]: how a shader stores its lane map.
 //! - [`needs`]: what a device must offer to run it.
 //! - [`variant`]: ways from the shader to what the driver compiles.
 //! - [`text`]: names and sentences as people read them.
 
+pub mod api;
 pub mod case;
 pub mod control;
 pub mod entry_point;

@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tangle_analysis::validate::validate;
 use tangle_oracle::judge::{Judgement, Observation, judge};
-use tangle_oracle::map::SizePromise;
+use tangle_oracle::map::SubgroupPromise;
+use tangle_program::api::Api;
 use tangle_program::case::Case;
 use tangle_program::case::interface::{MAP_WORDS, MAP_WRITTEN};
 
@@ -165,14 +166,20 @@ impl SavedFinding {
 }
 
 /// What the device promises about subgroup sizes; where it was not saved, what the lane map shows.
-pub fn promise(device_info: &serde_json::Value, map: &[u32]) -> SizePromise {
+pub fn promise(device_info: &serde_json::Value, map: &[u32]) -> SubgroupPromise {
     let member = |name: &str| device_info["subgroup"][name].as_u64().and_then(|size| u32::try_from(size).ok());
-    if let (false, Some(min), Some(max)) = (device_info["webgpu"].is_null(), member("min_size"), member("max_size")) {
-        return SizePromise::webgpu(min, max);
-    }
+    let has = |api: &str| !device_info[api].is_null();
+    let api = if has("webgpu") {
+        Api::WebGpu
+    } else if has("opengl") {
+        Api::OpenGl
+    } else {
+        Api::Vulkan
+    };
     let shown = map.get(1).copied().unwrap_or(0);
     let default = member("size").filter(|&size| size > 0).unwrap_or(shown);
-    SizePromise {
+    SubgroupPromise {
+        api,
         default,
         min: member("min_size").unwrap_or(default.min(shown)),
         max: member("max_size").unwrap_or(default.max(shown)),

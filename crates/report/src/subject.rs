@@ -9,7 +9,7 @@ use tangle_identity::signature::{Kind, Signature};
 use tangle_identity::stage::Table;
 use tangle_identity::switches::Switches;
 use tangle_oracle::judge::Observation;
-use tangle_oracle::map::{LaneMap, MapFault, SizePromise};
+use tangle_oracle::map::{LaneMap, MapFault, SubgroupPromise};
 use tangle_oracle::predict::NotDefined;
 use tangle_program::case::{Case, Stage};
 use tangle_program::text::spaced;
@@ -61,7 +61,7 @@ pub enum Basis {
         /// What was read back.
         observation: Observation,
         /// What the device promises about subgroup sizes.
-        promise: SizePromise,
+        promise: SubgroupPromise,
     },
     /// Subgroups of so many consecutive local indices.
     Linear(u32),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tangle_emit::glsl::glsl;
 use tangle_identity::Signature;
 use tangle_oracle::judge::{Observation, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_program::case::Case;
 use tangle_report::saved::SavedShader;
 use tangle_report::subject::{Basis, Subject};
@@ -34,7 +34,7 @@ fn explanation(observed: Observed) -> String {
     let text = std::fs::read_to_string(corpus.join(format!("{case}.json"))).expect("a case of the corpus");
     let (name, case) = (case, Case::from_json(&text).expect("it is a case"));
     let observation = Observation { map: LaneMap::linear(&case, size).words(&case), logs, open: Vec::new() };
-    let promise = SizePromise { default: size, min: size, max: size };
+    let promise = SubgroupPromise::vulkan(size, size, size);
     let signature = Signature::traced(&case, &judge(&case, &observation, promise), Some(&observation));
     let shader = SavedShader { source: glsl(&case), spirv: Vec::new(), disassembly: String::new() };
     let subject = Subject {

@@ -20,7 +20,7 @@ use mutants::{Spoilt, mutants};
 use program::{Lots, Program, Style};
 use tangle_analysis::validate::validate;
 use tangle_oracle::judge::{Observation, Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_program::case::{Case, Tier};
 
 /// States of one program looked at.
@@ -79,7 +79,7 @@ impl Subject {
             logs: logs.iter().flat_map(|l| l.iter().cloned()).collect(),
             open: Vec::new(),
         };
-        let promise = SizePromise { default: self.size, min: 4, max: 8 };
+        let promise = SubgroupPromise::vulkan(self.size, 4, 8);
         match judge(&self.case, &observation, promise).verdict {
             Verdict::Pass | Verdict::Vacuous => true,
             Verdict::Mismatch(_) => false,

@@ -23,7 +23,7 @@ use tangle_emit::glsl;
 use tangle_features::needs;
 use tangle_interpreter::{self as spirv, Limits, Module, Pipeline, PipelineOptions};
 use tangle_oracle::judge::{Judgement, Verdict, judge};
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::reference::observe;
 use tangle_oracle::rules::{Drawn, MinimalReconvergence, Rules};
 use tangle_program::case::Case;
@@ -146,7 +146,7 @@ fn passes<R: Rules>(case: &Case, size: u32, rules: impl FnMut() -> R) -> bool {
         Err(error) => panic!("the reference device cannot run a valid case: {error}"),
     };
     let Judgement { verdict, map_faults, .. } =
-        judge(case, &observation, SizePromise { default: size, min: size.min(4), max: 128 });
+        judge(case, &observation, SubgroupPromise::vulkan(size, size.min(4), 128));
     let fine = matches!(verdict, Verdict::Pass | Verdict::Vacuous) && map_faults.is_empty();
     assert!(fine, "a correct device does not pass: {verdict:?} {map_faults:?}");
     verdict == Verdict::Pass

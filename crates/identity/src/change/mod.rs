@@ -372,7 +372,7 @@ fn expects(lane: &Lane, entry: usize, wrong: &Mismatch, change: Change, words: &
 
 #[cfg(test)]
 mod tests {
-    use tangle_oracle::map::{LaneMap, SizePromise};
+    use tangle_oracle::map::{LaneMap, SubgroupPromise};
     use tangle_program::control::{LoopControl, SelectionControl};
     use tangle_program::ops::{BinaryOp, UnaryOp};
     use tangle_program::tree::{Block, Builtin, Expr, Function, Loop, LoopKind, Stmt};
@@ -566,7 +566,7 @@ mod tests {
         let token = 1_952_542_311;
         let records =
             [[0, 8, 0, 1, 0, 0, 0, 259, 517, 775, token], [0; 11], [2, 8, 2, 4, 0, 0, 0, 775, 1, 259, token], [0; 11]];
-        let sizes = SizePromise { default: 8, min: 8, max: 8 };
+        let sizes = SubgroupPromise::vulkan(8, 8, 8);
         let (map, faults) = LaneMap::check(&case, records.as_flattened(), sizes);
         let account = Account::new(&case, map.unwrap_or_else(|| panic!("{faults:?}")), None).expect("it is defined");
         assert!(account.lanes.iter().filter(|lane| lane.invocation.index == 2).count() > 1, "{:?}", account.lanes);
@@ -590,7 +590,7 @@ mod tests {
         let changed = change.apply(&case).expect("it has one");
         let token = 1_952_542_311;
         let records = [[0, 4, 0, 1, 0, 0, 0, 259, 517, 775, token], [0; 11]];
-        let sizes = SizePromise { default: 4, min: 4, max: 4 };
+        let sizes = SubgroupPromise::vulkan(4, 4, 4);
         let (map, faults) = LaneMap::check(&changed, records.as_flattened(), sizes);
         let account = Account::new(&changed, map.unwrap_or_else(|| panic!("{faults:?}")), None).expect("it is defined");
         assert!(still_compares(&wrong, change, &account), "{:?}", account.lanes);

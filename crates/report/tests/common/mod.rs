@@ -6,14 +6,14 @@ use std::path::Path;
 
 use tangle_oracle::faults::{Fault, Planted};
 use tangle_oracle::judge::Observation;
-use tangle_oracle::map::{LaneMap, SizePromise};
+use tangle_oracle::map::{LaneMap, SubgroupPromise};
 use tangle_oracle::reference;
 use tangle_program::case::Case;
 
 /// The subgroup size that the vectors are written for.
 pub const SIZE: u32 = 8;
 
-pub const PROMISE: SizePromise = SizePromise { default: SIZE, min: 4, max: 128 };
+pub const PROMISE: SubgroupPromise = SubgroupPromise::vulkan(SIZE, 4, 128);
 
 /// Every vector of the corpus: name and case.
 pub fn vectors() -> Vec<(String, Case)> {
