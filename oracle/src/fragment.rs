@@ -252,9 +252,8 @@ impl Checker<'_> {
         let mut places = vec![place];
         for (which, word) in (1..).zip(record.quad) {
             let lane = record.lane ^ which;
-            let report = reported(word, lane).filter(|&(number, _)| {
-                number < self.case.entry_point.group_size() && is_beside(self.place(number))
-            });
+            let report = reported(word, lane)
+                .filter(|&(number, _)| number < self.case.entry_point.group_size() && is_beside(self.place(number)));
             let Some(report) = report else {
                 let seen = format!(
                     "{} is lane {}; lane {lane} has to be beside it in a quad, and reports {word:#x}",

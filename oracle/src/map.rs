@@ -13,7 +13,7 @@ use tangle_program::subgroup::{first_lanes, lanes};
 use crate::fragment;
 use crate::items;
 pub(crate) use crate::layout::layout;
-pub use crate::layout::{Layout, MapFault, MapRule, SubgroupPromise, Subgroup};
+pub use crate::layout::{Layout, MapFault, MapRule, Subgroup, SubgroupPromise};
 
 /// A record of the prologue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

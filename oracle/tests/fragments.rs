@@ -723,7 +723,10 @@ fn a_map_of_large_subgroups() {
         let words = map.words(&case);
         let ballot: Vec<u32> = (0..4).map(|word| if word < size / 32 { !0 } else { 0 }).collect();
         assert_eq!(words[3..7], ballot);
-        assert_eq!(LaneMap::check(&case, &words, SubgroupPromise { default: size, ..PROMISE }), (Some(map), Vec::new()));
+        assert_eq!(
+            LaneMap::check(&case, &words, SubgroupPromise { default: size, ..PROMISE }),
+            (Some(map), Vec::new())
+        );
     }
 }
 

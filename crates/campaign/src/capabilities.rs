@@ -9,13 +9,15 @@ use tangle_emit::glsl::spelling::{self, TypeName, in_arb};
 use tangle_features::{Vulkan, for_category, for_float_control, for_resource, for_scalar, for_stage, for_tier, needs};
 use tangle_generator::Config;
 use tangle_oracle::map::SubgroupPromise;
+use tangle_program::api::Api;
 use tangle_program::case::{Case, DerivativeGroup, Draw, FloatControls, SpirvVersion, Stage, SubgroupSize, Tier};
+use tangle_program::needs::category_of;
 use tangle_program::resource::{MAX_RESOURCES, ResourceClass};
 use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, Stmt, walk_block};
 use tangle_program::types::Scalar;
 use tangle_program::variant::{FrontEnd, Language};
-use tangle_runner::{Api, DeviceInfo, DeviceType, Feature, FeatureSet, Limits, Subgroups};
+use tangle_runner::{DeviceInfo, DeviceType, Feature, FeatureSet, Limits, Subgroups};
 
 /// What a device can run.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,13 +190,15 @@ impl Capabilities {
     pub fn offers_stage(&self, stage: Stage) -> bool {
         let has_quads = stage != Stage::Fragment || self.sizes.min >= 4;
         let has_groups = self.limits.workgroups(stage).max_invocations > 0;
-        self.has_all(for_stage(stage)) && self.max_spirv >= stage.first_spirv() && has_quads && has_groups
+        // OpenGL has its own front end.
+        let has_version = self.max_spirv >= stage.first_spirv() || self.dialect.is_opengl();
+        self.has_all(for_stage(stage)) && has_version && has_quads && has_groups
     }
 
     /// Whether the device has the category in a stage.
     fn has_category(&self, category: Category, stage: Stage) -> bool {
         if category == Category::Derivative {
-            return stage == Stage::Fragment;
+            return stage == Stage::Fragment && !self.dialect.is_opengl();
         }
         let is_quad = matches!(category, Category::Quad | Category::QuadControl);
         self.has_all(for_category(category))
@@ -267,9 +271,7 @@ impl Capabilities {
                 }
                 multiple_of = Some(size);
             }
-            SubgroupSize::Varying if self.is_webgpu() => {
-                missing.push("varying subgroup sizes (not in WebGPU)".into())
-            }
+            SubgroupSize::Varying if self.is_webgpu() => missing.push("varying subgroup sizes (not in WebGPU)".into()),
             SubgroupSize::Varying => multiple_of = Some(max),
             SubgroupSize::Default => multiple_of = Some(default),
         }
@@ -351,6 +353,9 @@ impl Capabilities {
                 missing.push("push constants of a module (not in OpenGL)".into());
             }
         }
+        if has_derivative(case) {
+            missing.push("derivatives, of which OpenGL promises no value".into());
+        }
         if self.dialect == Dialect::OpenGlArb {
             missing.extend(missing_in_arb(case));
         }
@@ -426,9 +431,10 @@ impl Capabilities {
                 .collect(),
             local_size_id: has(Feature::Maintenance4),
             broadcast_dynamic_id: has(Feature::SubgroupBroadcastDynamicId) && !loose,
+            // Where OpenGL takes no module of a stage, it takes its source.
             spirv: SpirvVersion::ALL
                 .into_iter()
-                .filter(|version| (stage.first_spirv()..=self.max_spirv).contains(version))
+                .filter(|version| (stage.first_spirv()..=self.max_spirv.max(stage.first_spirv())).contains(version))
                 .collect(),
             max_workgroup: [x, y, z].map(|side| side.min(MAX_WORKGROUP as u32)),
             max_invocations: limits.max_invocations.min(MAX_WORKGROUP as u32),
@@ -436,6 +442,17 @@ impl Capabilities {
             ..Config::default()
         }
     }
+}
+
+fn has_derivative(case: &Case) -> bool {
+    let mut found = false;
+    for function in &case.program.functions {
+        walk_block(&function.body, &mut |stmt| {
+            let is_one = |expr: &Expr| category_of(expr) == Some(Category::Derivative);
+            found |= stmt.direct_exprs().any(|expr| expr.any(&mut |expr| is_one(expr)));
+        });
+    }
+    found
 }
 
 /// What a case has that ARB_shader_ballot and ARB_shader_group_vote do not.

@@ -183,21 +183,27 @@ pub fn job(prepared: &Prepared, dialect: Dialect, id: u64) -> Job {
 /// the device: OpenGL compiles the GLSL itself where no optimiser is asked for, WebGPU the WGSL.
 pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoIterator<Item = &'a Case>, id: u64) -> Job {
     let Prepared { case, spirv, .. } = prepared;
-    // Where it does not compile, which `prepare` reports, the job says that it is no module.
-    let beside = || beside(case).unwrap_or_default();
+    let of_source = dialect.is_opengl() && case.variant.is_compiled_only();
+    // Where it does not compile, which `prepare` reports, the job says that it is no module. Source has source beside it.
+    let none = || glsl::stage::beside(case).into_iter().map(|(stage, _)| (stage, Module::default())).collect();
+    let beside = || if of_source { none() } else { beside(case).unwrap_or_default() };
     let only = || beside().pop().map(|(_, module)| module).unwrap_or_default();
     let size = case.entry_point.subgroup_size;
     let source = match dialect {
-        Dialect::OpenGl | Dialect::OpenGlArb => {
-            case.variant.is_compiled_only().then(|| glsl::print_in(case, dialect).text)
-        }
+        Dialect::OpenGl | Dialect::OpenGlArb => of_source.then(|| glsl::print_in(case, dialect).text),
         Dialect::Wgsl => Some(prepared.shader.clone()),
         Dialect::Vulkan | Dialect::Hlsl | Dialect::Slang => None,
     };
     Job {
         id,
         spirv: if source.is_some() { Vec::new() } else { spirv.clone() },
-        source: source.map(|text| Box::new(Source { text, local_size: case.entry_point.workgroups().size })),
+        source: source.map(|text| {
+            Box::new(Source {
+                text,
+                local_size: case.entry_point.workgroups().size,
+                beside: if of_source { glsl::stage::beside_in_opengl(case) } else { Vec::new() },
+            })
+        }),
         pipeline: match case.entry_point.stage {
             Stage::Compute => Pipeline::Compute,
             Stage::Task => Pipeline::Task { mesh: Box::new(only()) },

@@ -2,8 +2,6 @@
 
 use std::ffi::CStr;
 
-use serde::{Deserialize, Serialize};
-
 use tangle_program::case::{Case, EntryPoint, Stage, Tier};
 use tangle_program::resource::ResourceClass;
 use tangle_program::subgroup::Category;
@@ -67,6 +65,10 @@ pub enum OpenGl {
     /// By this bit of `GL_SUBGROUP_SUPPORTED_FEATURES_KHR`, where `GL_SUBGROUP_SUPPORTED_STAGES_KHR` has compute (KHR_shader_subgroup,
     /// SG.2.3).
     Operation(u32),
+    /// By the bit of this stage in `GL_SUBGROUP_SUPPORTED_STAGES_KHR` (KHR_shader_subgroup, SG.2.2).
+    Stage(Stage),
+    /// By limits that are at least so large: the names that glGetIntegerv takes, each with the least value, and what that is in words.
+    Limits(&'static [(u32, u32)], &'static str),
     /// By having all these extensions of its shading language, each of which defines a macro of its name (GLSL 4.60 §3.3).
     Language(&'static [&'static str]),
 }

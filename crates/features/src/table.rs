@@ -76,6 +76,8 @@ impl FeatureRow {
                     None => self.name.into(),
                 }
             }
+            (Api::OpenGl, OpenGl::Stage(stage)) => format!("subgroups in {} shaders", stage.name()).into(),
+            (Api::OpenGl, OpenGl::Limits(_, what)) => what.into(),
             (Api::OpenGl, OpenGl::Language(extensions)) => extensions.first().copied().unwrap_or(self.name).into(),
             (Api::WebGpu, _) => match self.webgpu {
                 Some(feature) => format!("the feature `{feature}`, here and where wgsl@tint compiles").into(),
@@ -142,6 +144,12 @@ const SIZE_CONTROL: Origin = Origin::promoted(ash::ext::subgroup_size_control::N
 const DERIVATIVES: Origin = Origin::extension(c"VK_KHR_compute_shader_derivatives");
 const ATOMIC_FLOAT: Origin = Origin::extension(ash::ext::shader_atomic_float::NAME);
 const ROTATE: Origin = Origin::extension(ash::khr::shader_subgroup_rotate::NAME);
+
+/// What a fragment shader needs of OpenGL: lane map, log, arrays and inputs, and in the vertex shader beside it the corners (OpenGL 4.6, tables 23.56 and 23.60:
+/// `GL_MAX_FRAGMENT_SHADER_STORAGE_BLOCKS`, `GL_MAX_VERTEX_SHADER_STORAGE_BLOCKS`, which may be 0).
+const FRAGMENT_BLOCKS: &[(u32, u32)] = &[(0x90DA, 4), (0x90D6, 1)];
+/// The same of the stages before rasterisation, in their order; two of tessellation (`GL_MAX_TESS_CONTROL_SHADER_STORAGE_BLOCKS` and so on).
+const VERTEX_BLOCKS: &[(u32, u32)] = &[(0x90D6, 4), (0x90D8, 4), (0x90D9, 4), (0x90D7, 4)];
 
 /// WebGPU, Feature Index: "Allows the use of the subgroup and quad operations in WGSL."
 const SUBGROUPS: &str = "subgroups";
@@ -626,12 +634,14 @@ features! {
     /// Mesh shaders.
     MeshShader = "meshShader"
         in member!(PhysicalDeviceMeshShaderFeaturesEXT.mesh_shader, Origin::extension(ash::ext::mesh_shader::NAME)), {
+        opengl: OpenGl::Language(&["GL_EXT_mesh_shader"]),
         asked_by: &[Ask::Stage(Stage::Mesh), Ask::Stage(Stage::Task)],
         spirv: Spirv::capability(&[Capability::MeshShadingEXT]).declaring("SPV_EXT_mesh_shader"),
     }
     /// Task shaders.
     TaskShader = "taskShader"
         in member!(PhysicalDeviceMeshShaderFeaturesEXT.task_shader, Origin::extension(ash::ext::mesh_shader::NAME)), {
+        opengl: OpenGl::Language(&["GL_EXT_mesh_shader"]),
         asked_by: &[
             Ask::Stage(Stage::Task),
             Ask::EntryPoint("mesh workgroups that a task shader emits", |entry_point| entry_point.workgroups().by_task),
@@ -639,55 +649,65 @@ features! {
     }
     /// Subgroups in task shaders.
     SubgroupsInTask = "VK_SHADER_STAGE_TASK_BIT_EXT" in Vulkan::Stage(Stage::Task), {
+        opengl: OpenGl::Stage(Stage::Task),
         asked_by: &[Ask::Stage(Stage::Task)],
     }
     /// Subgroups in mesh shaders.
     SubgroupsInMesh = "VK_SHADER_STAGE_MESH_BIT_EXT" in Vulkan::Stage(Stage::Mesh), {
+        opengl: OpenGl::Stage(Stage::Mesh),
         asked_by: &[Ask::Stage(Stage::Mesh)],
     }
     /// Subgroups in fragment shaders.
     SubgroupsInFragment = "VK_SHADER_STAGE_FRAGMENT_BIT" in Vulkan::Stage(Stage::Fragment), {
+        opengl: OpenGl::Stage(Stage::Fragment),
         asked_by: &[Ask::Stage(Stage::Fragment)],
         amber: Some("SubgroupSupportedStages.fragment"),
     }
     /// Stores of fragment shaders.
     FragmentStoresAndAtomics = "fragmentStoresAndAtomics"
         in member!(PhysicalDeviceFeatures2.features.fragment_stores_and_atomics, VULKAN_1_1), {
+        opengl: OpenGl::Limits(FRAGMENT_BLOCKS, "storage blocks of fragment and vertex shaders"),
         asked_by: &[Ask::Stage(Stage::Fragment)],
         amber: Some("fragmentStoresAndAtomics"),
     }
     /// Subgroups in vertex shaders.
     SubgroupsInVertex = "VK_SHADER_STAGE_VERTEX_BIT" in Vulkan::Stage(Stage::Vertex), {
+        opengl: OpenGl::Stage(Stage::Vertex),
         asked_by: &[Ask::Stage(Stage::Vertex)],
         amber: Some("SubgroupSupportedStages.vertex"),
     }
     /// Subgroups in tessellation control shaders.
     SubgroupsInTessellationControl = "VK_SHADER_STAGE_TESSELLATION_CONTROL_BIT"
         in Vulkan::Stage(Stage::TessellationControl), {
+        opengl: OpenGl::Stage(Stage::TessellationControl),
         asked_by: &[Ask::Stage(Stage::TessellationControl)],
         amber: Some("SubgroupSupportedStages.tessellationControl"),
     }
     /// Subgroups in tessellation evaluation shaders.
     SubgroupsInTessellationEvaluation = "VK_SHADER_STAGE_TESSELLATION_EVALUATION_BIT"
         in Vulkan::Stage(Stage::TessellationEvaluation), {
+        opengl: OpenGl::Stage(Stage::TessellationEvaluation),
         asked_by: &[Ask::Stage(Stage::TessellationEvaluation)],
         amber: Some("SubgroupSupportedStages.tessellationEvaluation"),
     }
     /// Tessellation shaders.
     TessellationShader = "tessellationShader"
         in member!(PhysicalDeviceFeatures2.features.tessellation_shader, VULKAN_1_1), {
+        opengl: OpenGl::Core,
         asked_by: &[Ask::Stage(Stage::TessellationControl), Ask::Stage(Stage::TessellationEvaluation)],
         spirv: Spirv::capability(&[Capability::Tessellation]),
         amber: Some("tessellationShader"),
     }
     /// Subgroups in geometry shaders.
     SubgroupsInGeometry = "VK_SHADER_STAGE_GEOMETRY_BIT" in Vulkan::Stage(Stage::Geometry), {
+        opengl: OpenGl::Stage(Stage::Geometry),
         asked_by: &[Ask::Stage(Stage::Geometry)],
         amber: Some("SubgroupSupportedStages.geometry"),
     }
     /// Geometry shaders.
     GeometryShader = "geometryShader"
         in member!(PhysicalDeviceFeatures2.features.geometry_shader, VULKAN_1_1), {
+        opengl: OpenGl::Core,
         // Fragment shaders that read `gl_Layer` declare the capability of geometry shaders.
         asked_by: &[Ask::Stage(Stage::Geometry), LAYERS],
         spirv: Spirv::capability(&[Capability::Geometry]),
@@ -696,12 +716,14 @@ features! {
     /// Vertex shaders that choose the layer.
     ShaderOutputLayer = "shaderOutputLayer"
         in member!(PhysicalDeviceVulkan12Features.shader_output_layer, VULKAN_1_2), {
+        opengl: OpenGl::Language(&["GL_ARB_shader_viewport_layer_array"]),
         asked_by: &[LAYERS],
         spirv: Spirv::capability(&[Capability::ShaderLayer]),
     }
     /// Fragment shaders that are executed for each sample.
     SampleRateShading = "sampleRateShading"
         in member!(PhysicalDeviceFeatures2.features.sample_rate_shading, VULKAN_1_1), {
+        opengl: OpenGl::Core,
         asked_by: &[Ask::EntryPoint("several samples", |entry_point| {
             entry_point.draw().is_some_and(|draw| draw.samples > 1)
         })],
@@ -712,6 +734,7 @@ features! {
     /// Stores and atomics of the stages before rasterisation.
     VertexPipelineStoresAndAtomics = "vertexPipelineStoresAndAtomics"
         in member!(PhysicalDeviceFeatures2.features.vertex_pipeline_stores_and_atomics, VULKAN_1_1), {
+        opengl: OpenGl::Limits(VERTEX_BLOCKS, "storage blocks of the stages before rasterisation"),
         asked_by: &[
             Ask::Stage(Stage::Vertex),
             Ask::Stage(Stage::TessellationControl),
@@ -726,6 +749,7 @@ features! {
             PhysicalDeviceShaderDemoteToHelperInvocationFeatures.shader_demote_to_helper_invocation,
             Origin::promoted(ash::ext::shader_demote_to_helper_invocation::NAME, 3)
         ), {
+        opengl: OpenGl::Language(&["GL_EXT_demote_to_helper_invocation"]),
         asked_by: &[
             Ask::Statement("demoted fragments", |_, stmt| matches!(stmt, Stmt::Discard(Discard::Demote))),
             Ask::Expression("questions for helper invocations", |expr| *expr == Expr::Builtin(Builtin::Helper)),

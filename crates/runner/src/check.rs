@@ -31,7 +31,8 @@ pub fn problems(job: &Job) -> Vec<String> {
     if let Err(problem) = facts(job) {
         problems.push(problem);
     }
-    for (stage, words) in job.pipeline.beside() {
+    let beside = if job.source.is_some() { Vec::new() } else { job.pipeline.beside() };
+    for (stage, words) in beside {
         if let Err(problem) = inspect(words, &[]) {
             problems.push(format!("the {stage:?} shader beside it: {problem}"));
         }

@@ -21,7 +21,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::info::{DeviceInfo, DeviceType, DriverMode};
+use crate::info::{DeviceInfo, DeviceType, DriverMode, Uuid};
 use tangle_features::Api;
 
 /// What the files of a GPU hold: numbers of 8 bytes, the lowest first; what is not there is 0.
@@ -59,7 +59,8 @@ const FEW_LAUNCHES: u64 = 128;
 /// them, one when it runs again alone.
 pub(crate) const MOST_IN_VAIN: u64 = 12;
 
-/// The lock of one GPU.
+/// The lock of one GPU; by default of none.
+#[derive(Default)]
 pub(crate) struct GpuLock {
     file: Option<File>,
     /// How many resets there had been when it was made.
@@ -267,11 +268,12 @@ impl Drop for Held<'_> {
     }
 }
 
-/// The file that processes lock which use a device; none of one that runs on the processors or only compiles. OpenGL and WebGPU do not say which device they have: they
-/// take no turns.
+/// The file that processes lock which use a device; none of one that runs on the processors or only compiles. OpenGL says which device it has where there is
+/// EXT_memory_object, and takes turns with Vulkan then. WebGPU does not say it, and takes none.
 pub(crate) fn path(info: &DeviceInfo) -> Option<PathBuf> {
     let name = || format!("tangle-gpu-{}-{}.lock", rustix::process::getuid().as_raw(), info.device_uuid);
-    let executes = info.api() == Api::Vulkan && info.mode == DriverMode::Execute;
+    let is_known = info.api() == Api::Vulkan || info.device_uuid != Uuid::default();
+    let executes = is_known && info.mode == DriverMode::Execute;
     (executes && info.device_type != DeviceType::Cpu).then(|| std::env::temp_dir().join(name()))
 }
 

@@ -138,6 +138,8 @@ pub struct Source {
     pub text: String,
     /// Invocations of a workgroup in x, y, z, as the text says.
     pub local_size: [u32; 3],
+    /// The texts of the shaders beside it, where the pipeline has others: its modules are empty then.
+    pub beside: Vec<(ShaderStage, String)>,
 }
 
 /// Flags of the shader stage that concern subgroups.

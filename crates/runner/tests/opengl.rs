@@ -20,7 +20,7 @@ fn each_opengl(mut test: impl FnMut(&Device)) {
 }
 
 fn source(glsl: &str, local_size: [u32; 3]) -> Option<Box<Source>> {
-    Some(Box::new(Source { text: glsl.to_owned(), local_size }))
+    Some(Box::new(Source { text: glsl.to_owned(), local_size, beside: Vec::new() }))
 }
 
 const EVERYTHING: &str = "#version 450

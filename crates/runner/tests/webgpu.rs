@@ -26,7 +26,7 @@ fn each_webgpu(mut test: impl FnMut(&Device)) {
 }
 
 fn job(wgsl: &str, launches: Vec<Launch>) -> Job {
-    let source = Some(Box::new(Source { text: wgsl.to_owned(), local_size: [8, 1, 1] }));
+    let source = Some(Box::new(Source { text: wgsl.to_owned(), local_size: [8, 1, 1], beside: Vec::new() }));
     Job { id: 1, source, launches, ..Job::default() }
 }
 

@@ -78,7 +78,8 @@ impl<'a> Body<'_, 'a> {
                 }
                 _ => {
                     let stage = self.printer.case.entry_point.stage;
-                    self.put(stage::builtin(stage, *builtin).unwrap_or_else(|| spelling::builtin(*builtin)));
+                    let own = stage::builtin(stage, *builtin, self.printer.dialect);
+                    self.put(own.unwrap_or_else(|| spelling::builtin(*builtin)));
                 }
             },
             Expr::Flat(k) => put!(self.printer, "FLAT{k}"),

@@ -25,7 +25,7 @@ use crate::printer::{Dialect, NOTHING, Printer, member_name, put, put_line};
 impl<'a> Printer<'a> {
     pub(super) fn header(&mut self, uses: Uses) {
         put_line!(self, "#version 450");
-        for line in stage::header(self.case) {
+        for line in stage::header(self.case, self.dialect) {
             put_line!(self, "{line}");
         }
         let mut named: Vec<&str> = Vec::new();

@@ -8,8 +8,19 @@ use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
 use crate::printer::{Dialect, in_halves, record_words};
 
-/// Lines behind `#version`. The pragma gives shaderc the stage; without one it is compute.
-pub(super) fn header(case: &Case) -> Vec<&'static str> {
+/// Lines behind `#version`. The pragma gives shaderc the stage; without one it is compute. OpenGL knows it, and Mesa takes no extension behind a pragma.
+pub(super) fn header(case: &Case, dialect: Dialect) -> Vec<&'static str> {
+    let mut lines = lines_of_header(case);
+    if dialect.is_opengl() {
+        lines.retain(|line| !line.starts_with(STAGE_PRAGMA));
+    }
+    lines
+}
+
+/// What says the stage to shaderc.
+const STAGE_PRAGMA: &str = "#pragma shader_stage";
+
+fn lines_of_header(case: &Case) -> Vec<&'static str> {
     match case.entry_point.stage {
         Stage::Compute => {
             let group = case.entry_point.workgroups().derivative_group;
@@ -155,10 +166,10 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
         Launch::Items(items) => Identity {
             // A wrong identity must not lead out of the buffers.
             number: vec![
-                of_item(&case.entry_point),
+                of_item(&case.entry_point, dialect),
                 format!(
                     "invocation = min({} * {}u + of_item, {}u);",
-                    item(case.entry_point.stage),
+                    item(case.entry_point.stage, dialect),
                     items.size,
                     items.identities() - 1
                 ),
@@ -233,25 +244,30 @@ pub(super) const fn globals(stage: Stage) -> &'static [&'static str] {
 }
 
 /// Which item it is.
-fn item(stage: Stage) -> &'static str {
-    builtin(stage, Builtin::LocalY).unwrap_or("0u")
+fn item(stage: Stage, dialect: Dialect) -> &'static str {
+    builtin(stage, Builtin::LocalY, dialect).unwrap_or("0u")
 }
 
 /// Sets `of_item`: which invocation of its item it is.
-fn of_item(entry_point: &EntryPoint) -> String {
+fn of_item(entry_point: &EntryPoint, dialect: Dialect) -> String {
     match entry_point.stage {
         Stage::TessellationControl | Stage::Geometry => "of_item = uint(gl_InvocationID);".to_owned(),
         // The vertices of a line are evenly spaced from 0 to 1.
         Stage::TessellationEvaluation => {
             format!("of_item = uint(gl_TessCoord.x * {}.0 + 0.5);", segments(entry_point))
         }
-        _ => "of_item = uint(gl_VertexIndex);".to_owned(),
+        stage => {
+            let vertex = builtin(stage, Builtin::LocalX, dialect).unwrap_or("0u");
+            format!("of_item = {vertex};")
+        }
     }
 }
 
 /// What a built-in is called in a stage, where that is not as in a compute shader.
-pub(super) const fn builtin(stage: Stage, builtin: Builtin) -> Option<&'static str> {
+pub(super) const fn builtin(stage: Stage, builtin: Builtin, dialect: Dialect) -> Option<&'static str> {
     match (stage, builtin) {
+        (Stage::Vertex, Builtin::LocalX) if dialect.is_opengl() => Some("uint(gl_VertexID)"),
+        (Stage::Vertex, Builtin::LocalY) if dialect.is_opengl() => Some("uint(gl_InstanceID)"),
         (Stage::Fragment, Builtin::LocalIndex) => Some("invocation"),
         (Stage::Fragment, Builtin::LocalX) => Some("pixel.x"),
         (Stage::Fragment, Builtin::LocalY) => Some("pixel.y"),
@@ -379,6 +395,17 @@ void main() {{
             vec![vertex, (Stage::TessellationControl, Cow::Owned(control))]
         }
     }
+}
+
+/// The same for OpenGL's own front end. What it says differently: the stage, which it knows; no descriptor sets; and numbers of vertices and instances, which are from 0 on
+/// in these draws.
+pub fn beside_in_opengl(case: &Case) -> Vec<(Stage, String)> {
+    let line = |line: &str| {
+        let line = line.replace("set = 0, ", "");
+        line.replace("gl_VertexIndex", "gl_VertexID").replace("gl_InstanceIndex", "gl_InstanceID") + "\n"
+    };
+    let text = |text: &str| text.lines().filter(|line| !line.starts_with(STAGE_PRAGMA)).map(line).collect();
+    beside(case).into_iter().map(|(stage, vulkan)| (stage, text(&vulkan))).collect()
 }
 
 /// The mesh shader beside a task shader with a payload. Each word is added to what stands in its place of the lane map, so that workgroups that are lost, executed

@@ -27,6 +27,12 @@ const MOST_DEVICES: usize = 64;
 type QueryDevices = unsafe extern "system" fn(egl::Int, *mut *mut c_void, *mut egl::Int) -> egl::Boolean;
 type GetPlatformDisplay = unsafe extern "system" fn(egl::Enum, *mut c_void, *const egl::Int) -> egl::EGLDisplay;
 
+type QueryDisplayAttribute = unsafe extern "system" fn(egl::EGLDisplay, egl::Int, *mut isize) -> egl::Boolean;
+type QueryDeviceString = unsafe extern "system" fn(*mut c_void, egl::Int) -> *const std::ffi::c_char;
+
+/// `EGL_DEVICE_EXT`.
+const DEVICE: egl::Int = 0x322C;
+
 /// Where a context comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Platform {
@@ -144,6 +150,33 @@ pub(super) fn create(egl: &Egl, platform: Platform) -> Result<Context, String> {
 }
 
 impl Context {
+    /// True if what is behind it runs on the processors (EGL_EXT_device_query, EGL_MESA_device_software).
+    pub(super) fn is_software(&self, egl: &Egl) -> bool {
+        let functions =
+            egl.get_proc_address("eglQueryDisplayAttribEXT").zip(egl.get_proc_address("eglQueryDeviceStringEXT"));
+        let Some((attribute, string)) = functions else { return false };
+        // SAFETY: the functions have these types (EGL_EXT_device_base).
+        let (attribute, string) = unsafe {
+            (
+                std::mem::transmute::<extern "system" fn(), QueryDisplayAttribute>(attribute),
+                std::mem::transmute::<extern "system" fn(), QueryDeviceString>(string),
+            )
+        };
+        let mut device = 0;
+        // SAFETY: the display is there, and a number is written.
+        if unsafe { attribute(self.display.as_ptr(), DEVICE, &mut device) } != egl::TRUE || device == 0 {
+            return false;
+        }
+        // SAFETY: EGL gave the device, and its string lives as long as it.
+        let extensions = unsafe { string(device as *mut c_void, egl::EXTENSIONS) };
+        if extensions.is_null() {
+            return false;
+        }
+        // SAFETY: it is a string of EGL.
+        let extensions = unsafe { CStr::from_ptr(extensions) }.to_string_lossy();
+        extensions.split(' ').any(|extension| extension == "EGL_MESA_device_software")
+    }
+
     /// Makes it the current context of this thread, without a surface (EGL_KHR_surfaceless_context).
     pub(super) fn make_current(&self, egl: &Egl) -> Result<(), egl::Error> {
         egl.make_current(self.display, None, None, Some(self.context))

@@ -2,11 +2,15 @@
 
 use glow::HasContext as _;
 use tangle_features::{Feature, FeatureSet, OpenGl, TABLE};
-use tangle_program::case::SpirvVersion;
+use tangle_program::case::{SpirvVersion, Stage};
 
+use super::context::Egl;
+use super::draw::{self, Functions};
 use super::failure::{Failure, check};
 use super::program;
-use crate::info::{ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, OpenGlInfo, SubgroupInfo, Subgroups, Uuid};
+use crate::info::{
+    ApiVersion, DeviceInfo, DeviceType, DriverMode, Limits, OpenGlInfo, SubgroupInfo, Subgroups, Uuid, WorkgroupLimits,
+};
 use crate::worker::vulkan::describe::OPERATIONS;
 
 /// What KHR_shader_subgroup lets a program ask for.
@@ -19,26 +23,33 @@ const SUBGROUP_QUAD_ALL_STAGES: u32 = 0x9535;
 const SPIR_V_EXTENSIONS: u32 = 0x9553;
 const NUM_SPIR_V_EXTENSIONS: u32 = 0x9554;
 
+/// Limits of task and mesh shaders (EXT_mesh_shader): a workgroup's size, its invocations, workgroups in a dimension and together, shared memory.
+const TASK: [u32; 5] = [0x975A, 0x9759, 0x9751, 0x9740, 0x9743];
+const MESH: [u32; 5] = [0x9758, 0x9757, 0x9752, 0x9741, 0x9744];
+
+/// `GL_DEVICE_UUID_EXT` (EXT_memory_object).
+const DEVICE_UUID: u32 = 0x9597;
+
 /// Compute among the stages (`GL_COMPUTE_SHADER_BIT`).
 const COMPUTE: u32 = 0x20;
 
-/// Names of the bits of shader stages, as Vulkan has them (OpenGL 4.6, §7.3; NV_mesh_shader, EXT_mesh_shader).
-const STAGES: [(u32, &str); 8] = [
-    (0x01, "vertex"),
-    (0x08, "tessellation_control"),
-    (0x10, "tessellation_evaluation"),
-    (0x04, "geometry"),
-    (0x02, "fragment"),
-    (COMPUTE, "compute"),
-    (0x80, "task"),
-    (0x40, "mesh"),
+/// The bits of shader stages (OpenGL 4.6, §7.3; EXT_mesh_shader).
+const STAGES: [(u32, Stage); 8] = [
+    (0x01, Stage::Vertex),
+    (0x08, Stage::TessellationControl),
+    (0x10, Stage::TessellationEvaluation),
+    (0x04, Stage::Geometry),
+    (0x02, Stage::Fragment),
+    (COMPUTE, Stage::Compute),
+    (0x80, Stage::Task),
+    (0x40, Stage::Mesh),
 ];
 
 /// Bits of subgroup features that OpenGL has, the same as Vulkan's (KHR_shader_subgroup; GL_NV_shader_subgroup_partitioned).
 const FEATURES: u32 = 0x1FF;
 
 /// The extensions that are listed: those about subgroups, shaders' types and modules.
-const LISTED: [&str; 11] = [
+const LISTED: [&str; 14] = [
     "GL_KHR_shader_subgroup",
     "GL_ARB_shader_ballot",
     "GL_ARB_shader_group_vote",
@@ -48,6 +59,9 @@ const LISTED: [&str; 11] = [
     "GL_ARB_gpu_shader_int64",
     "GL_NV_gpu_shader5",
     "GL_NV_shader_atomic_int64",
+    "GL_ARB_shader_viewport_layer_array",
+    "GL_EXT_demote_to_helper_invocation",
+    "GL_EXT_mesh_shader",
     "GL_ARB_gl_spirv",
     "GL_ARB_spirv_extensions",
 ];
@@ -57,7 +71,7 @@ const LISTED: [&str; 11] = [
 /// # Errors
 ///
 /// A line for a person if it cannot be asked, or has no compute shaders.
-pub(super) fn describe(gl: &glow::Context, platform: &str) -> Result<DeviceInfo, String> {
+pub(super) fn describe(gl: &glow::Context, functions: &Functions, platform: &str) -> Result<DeviceInfo, String> {
     let version = gl.version();
     let api_version = ApiVersion { major: version.major, minor: version.minor, patch: 0 };
     if version.is_embedded || (version.major, version.minor) < (4, 5) {
@@ -102,17 +116,18 @@ pub(super) fn describe(gl: &glow::Context, platform: &str) -> Result<DeviceInfo,
         opengl.subgroups = Subgroups::Arb;
         subgroup.size = language.subgroup_size;
     }
-    let named = |bits: u32, names: &[(u32, &str)]| -> Vec<String> {
-        names.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| (*name).to_owned()).collect()
-    };
-    subgroup.stages = named(stages, &STAGES);
-    subgroup.operations = named(operations & FEATURES, &OPERATIONS);
+    let stages_with = STAGES.into_iter().filter(|(bit, _)| stages & bit != 0);
+    subgroup.stages = stages_with.map(|(_, stage)| stage.name().to_owned()).collect();
+    let operations_of = OPERATIONS.into_iter().filter(|(bit, _)| operations & FEATURES & bit != 0);
+    subgroup.operations = operations_of.map(|(_, name)| name.to_owned()).collect();
     (subgroup.min_size, subgroup.max_size) = (subgroup.size, subgroup.size);
     for row in TABLE {
         let is_there = match row.opengl {
             OpenGl::Never => false,
             OpenGl::Core => true,
             OpenGl::Operation(bit) => stages & COMPUTE != 0 && operations & bit != 0,
+            OpenGl::Stage(stage) => STAGES.iter().any(|&(bit, of)| of == stage && stages & bit != 0),
+            OpenGl::Limits(limits, _) => limits.iter().all(|&(name, least)| number(name) >= least),
             OpenGl::Language(names) => names.iter().all(|name| language.has.contains(name)),
         };
         if is_there {
@@ -132,6 +147,14 @@ pub(super) fn describe(gl: &glow::Context, platform: &str) -> Result<DeviceInfo,
     // SAFETY: the index is one of the three dimensions.
     let three = |name: u32| [0, 1, 2].map(|index| unsafe { gl.get_parameter_indexed_i32(name, index) }.max(0) as u32);
     let uniform = number(glow::MAX_UNIFORM_BLOCK_SIZE);
+    let of_mesh_shaders = features.contains(Feature::MeshShader).then_some(());
+    let workgroups = |[size, invocations, count, total, shared]: [u32; 5]| WorkgroupLimits {
+        max_size: three(size),
+        max_invocations: number(invocations),
+        max_count: three(count),
+        max_total_count: number(total),
+        max_shared_memory: number(shared),
+    };
     let limits = Limits {
         max_workgroup_size: three(glow::MAX_COMPUTE_WORK_GROUP_SIZE),
         max_workgroup_invocations: number(glow::MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
@@ -151,6 +174,9 @@ pub(super) fn describe(gl: &glow::Context, platform: &str) -> Result<DeviceInfo,
         // glBufferData takes a signed size.
         max_allocation: i32::MAX as u64,
         timestamp_period: 0.0,
+        task: of_mesh_shaders.map_or_else(WorkgroupLimits::default, |()| workgroups(TASK)),
+        mesh: of_mesh_shaders.map_or_else(WorkgroupLimits::default, |()| workgroups(MESH)),
+        sample_counts: draw::sample_counts(gl, functions),
         ..Limits::default()
     };
     check(gl, "glGetIntegerv").map_err(|failure| format!("{platform}: {failure:?}"))?;
@@ -187,6 +213,19 @@ pub(super) fn describe(gl: &glow::Context, platform: &str) -> Result<DeviceInfo,
     })
 }
 
+/// `VkPhysicalDeviceIDProperties::deviceUUID` of the first device behind the current context, if it says it (EXT_memory_object).
+pub(super) fn uuid(egl: &Egl, gl: &glow::Context) -> Option<Uuid> {
+    type GetBytes = unsafe extern "system" fn(u32, u32, *mut u8);
+    if !gl.supported_extensions().contains("GL_EXT_memory_object") {
+        return None;
+    }
+    let get = egl.get_proc_address("glGetUnsignedBytei_vEXT")?;
+    let mut bytes = [0; 16];
+    // SAFETY: the function has this type, the context has a first device, and its UUID has 16 bytes (`GL_UUID_SIZE_EXT`).
+    unsafe { std::mem::transmute::<extern "system" fn(), GetBytes>(get)(DEVICE_UUID, 0, bytes.as_mut_ptr()) };
+    check(gl, "glGetUnsignedBytei_vEXT").ok().map(|()| Uuid(bytes))
+}
+
 /// What its front end for GLSL says: a shader that writes down which macros of extensions are defined (GLSL 4.60 §3.3), and the one
 /// constant of ARB_shader_ballot that no query gives.
 struct Language {
@@ -218,8 +257,8 @@ impl Language {
             source.push_str(&format!("#ifdef {name}\n    answers[{number}] = 1u;\n#endif\n"));
         }
         source.push_str("}\n");
-        let shader = program::compile(gl, &source)?;
-        let linked = program::link(&shader)?;
+        let shader = program::compile(gl, Stage::Compute, &source)?;
+        let linked = program::link(gl, &[shader])?;
         linked.bind();
         let mut bytes = vec![0; (names.len() + 1) * 4];
         // SAFETY: the context is current, the program is linked and bound, its one buffer has all the words that it writes.

@@ -1,20 +1,24 @@
 //! One job, stage by stage.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use glow::HasContext as _;
 use tangle_program::case::interface::PUSH;
 
+use super::draw::Surface;
 use super::failure::Failure;
-use super::program::{self, Program};
+use super::program::{self, Program, Shader};
 use super::{Session, module};
 use crate::check;
+use crate::gpu_lock::Outdated;
 use crate::info::DriverMode;
-use crate::job::{Buffer, BufferKind, Init, Job, Launch, ReadBackMode};
+use crate::job::{Buffer, BufferKind, Init, Job, Launch, Pipeline, ReadBackMode, ShaderStage};
 use crate::outcome::{Completed, LaunchOutput, Outcome, ReadBack, Stage};
 use crate::worker::progress::{Progress, micros};
 use crate::worker::rewrite::rewritten;
+use crate::worker::this_process::{ExitStatus, leave};
 
 /// The buffers of a launch, deleted with this.
 struct Buffers<'gl> {
@@ -66,11 +70,14 @@ impl Session {
     pub(super) fn run(&mut self, job: &Job, announce: &mut dyn FnMut(Stage)) -> Outcome {
         let begin = Instant::now();
         let mut progress = Progress::begin(announce);
-        let mut module = Cow::from(job.spirv.as_slice());
+        let mut modules = Vec::new();
         let lacks = || match (&job.source, &self.info.opengl) {
             (None, Some(context)) => {
-                module = module::fitted(&job.spirv, context);
-                module::missing(&module, context)
+                let own = (job.pipeline.stage(), job.spirv.as_slice());
+                let of_job = std::iter::once(own).chain(job.pipeline.beside());
+                modules = of_job.map(|(stage, words)| (stage, module::fitted(words, context))).collect();
+                let missing = modules.iter().flat_map(|(_, words)| module::missing(words, context));
+                missing.collect::<BTreeSet<String>>().into_iter().collect()
             }
             _ => Vec::new(),
         };
@@ -78,7 +85,7 @@ impl Session {
             return refusal;
         }
         let mut completed = Completed::default();
-        match self.execute(job, &module, &mut completed, &mut progress) {
+        match self.execute(job, &modules, &mut completed, &mut progress) {
             Err(failure) => failure.outcome(progress.stage),
             Ok(()) => {
                 completed.times.total_us = micros(begin);
@@ -90,42 +97,63 @@ impl Session {
     fn execute(
         &self,
         job: &Job,
-        module: &[u32],
+        modules: &[(ShaderStage, Cow<'_, [u32]>)],
         completed: &mut Completed,
         progress: &mut Progress,
     ) -> Result<(), Failure> {
         progress.enter(Stage::Module);
         let begin = Instant::now();
-        let shader = match (&job.source, &self.modules) {
-            (Some(source), _) => program::compile(&self.gl, &rewritten(&source.text))?,
-            (None, Some(modules)) => program::specialize(&self.gl, modules, module, &job.specialization)?,
-            (None, None) => {
-                return Err(Failure::Error { call: "glSpecializeShader", result: "it is not there".into() });
-            }
-        };
+        let shaders = self.shaders(job, modules)?;
         completed.times.module_us = micros(begin);
         progress.enter(Stage::Pipeline);
         let begin = Instant::now();
-        let program = program::link(&shader)?;
+        let program = program::link(&self.gl, &shaders)?;
         completed.times.pipeline_us = micros(begin);
         if self.info.mode == DriverMode::Execute {
+            let surface = match job.pipeline {
+                Pipeline::Compute => None,
+                _ => Some(Surface::new(&self.gl, &self.functions, &job.pipeline)?),
+            };
+            let drawn = surface.as_ref().map(|surface| (surface, &job.pipeline));
             for (index, launch) in (0..).zip(&job.launches) {
-                let output = self.launch(&program, launch, index, completed, progress)?;
+                let output = self.launch(&program, drawn, launch, index, completed, progress)?;
                 completed.launches.push(output);
             }
         }
         progress.enter(Stage::Cleanup);
         let begin = Instant::now();
         drop(program);
-        drop(shader);
+        drop(shaders);
         self.check("glDeleteProgram")?;
         completed.times.cleanup_us = micros(begin);
         Ok(())
     }
 
+    /// The shaders of a job, its own first.
+    fn shaders(&self, job: &Job, modules: &[(ShaderStage, Cow<'_, [u32]>)]) -> Result<Vec<Shader<'_>>, Failure> {
+        let gl = &self.gl;
+        match (&job.source, &self.modules) {
+            (Some(source), _) => {
+                let own = program::compile(gl, job.pipeline.stage(), &rewritten(&source.text))?;
+                let beside = source.beside.iter().map(|(stage, text)| program::compile(gl, *stage, text));
+                std::iter::once(Ok(own)).chain(beside).collect()
+            }
+            (None, Some(functions)) => {
+                // Only the job's own module has constants to be specialised.
+                let constants = std::iter::once(job.specialization.as_slice()).chain(std::iter::repeat([].as_slice()));
+                let shader = |((stage, words), constants): (&(ShaderStage, Cow<'_, [u32]>), &[(u32, u32)])| {
+                    program::specialize(gl, functions, *stage, words, constants)
+                };
+                modules.iter().zip(constants).map(shader).collect()
+            }
+            (None, None) => Err(Failure::Error { call: "glSpecializeShader", result: "it is not there".into() }),
+        }
+    }
+
     fn launch(
         &self,
         program: &Program<'_>,
+        drawn: Option<(&Surface<'_>, &Pipeline)>,
         launch: &Launch,
         index: u32,
         completed: &mut Completed,
@@ -147,19 +175,17 @@ impl Session {
         }
         program.bind();
         times.prepare_us += micros(begin);
-        progress.enter(Stage::Submit { launch: index });
+        let held = self.lock.hold(drawn.is_some(), || progress.enter(Stage::Lock { launch: index }));
+        let held = held.unwrap_or_else(|Outdated| leave(ExitStatus::Outdated));
         let begin = Instant::now();
-        let [x, y, z] = launch.groups;
-        // SAFETY: a linked program is bound, its buffers are large enough (check.rs), and the counts are within the limits.
-        unsafe {
-            gl.dispatch_compute(x, y, z);
-            gl.memory_barrier(glow::BUFFER_UPDATE_BARRIER_BIT | glow::SHADER_STORAGE_BARRIER_BIT);
+        let executed = self.submit(drawn, launch, index, progress);
+        match executed {
+            Err(Failure::Lost) => self.lock.count_reset(),
+            Err(_) => {}
+            Ok(()) => held.count_launch(),
         }
-        self.check("glDispatchCompute")?;
-        progress.enter(Stage::Wait { launch: index });
-        // SAFETY: the context is current.
-        unsafe { gl.finish() };
-        self.check("glFinish")?;
+        drop(held);
+        executed?;
         times.submit_wait_us += micros(begin);
         progress.enter(Stage::ReadBack { launch: index });
         let begin = Instant::now();
@@ -174,6 +200,33 @@ impl Session {
         }
         times.read_back_us += micros(begin);
         Ok(output)
+    }
+
+    /// Executes a launch of the program that is bound, and waits until it has ended.
+    fn submit(
+        &self,
+        drawn: Option<(&Surface<'_>, &Pipeline)>,
+        launch: &Launch,
+        index: u32,
+        progress: &mut Progress,
+    ) -> Result<(), Failure> {
+        let gl = &self.gl;
+        progress.enter(Stage::Submit { launch: index });
+        match drawn {
+            Some((surface, pipeline)) => surface.draw(pipeline, launch.groups)?,
+            None => {
+                let [x, y, z] = launch.groups;
+                // SAFETY: a linked program is bound, its buffers are large enough (check.rs), and the counts are within the limits.
+                unsafe { gl.dispatch_compute(x, y, z) };
+                self.check("glDispatchCompute")?;
+            }
+        }
+        // SAFETY: the context is current.
+        unsafe { gl.memory_barrier(glow::BUFFER_UPDATE_BARRIER_BIT | glow::SHADER_STORAGE_BARRIER_BIT) };
+        progress.enter(Stage::Wait { launch: index });
+        // SAFETY: as above.
+        unsafe { gl.finish() };
+        self.check("glFinish")
     }
 
     fn read(&self, buffer: &Buffer, handle: glow::Buffer) -> Result<Vec<u32>, Failure> {

@@ -6,21 +6,25 @@
 //!   describe.rs   context → DeviceInfo
 //!   module.rs     what of a SPIR-V module OpenGL does not take
 //!   program.rs    GLSL or SPIR-V → program
+//!   draw.rs       what stands around a stage that is no compute shader
 //!   execute.rs    one job, stage by stage
 //! ```
 
 mod context;
 mod describe;
+mod draw;
 mod execute;
 mod failure;
 mod module;
 mod program;
 
-use crate::info::{DeviceInfo, DriverMode};
+use crate::gpu_lock::GpuLock;
+use crate::info::{DeviceInfo, DeviceType, DriverMode};
 use crate::job::Job;
 use crate::outcome::{Outcome, Stage};
 use crate::worker::backend::{Backend, not_open};
 use context::{Context, Egl};
+use draw::Functions;
 use failure::{Failure, check};
 use program::TakesModules;
 
@@ -28,8 +32,11 @@ use program::TakesModules;
 struct Session {
     context: Context,
     gl: glow::Context,
+    functions: Functions,
     modules: Option<TakesModules>,
     info: DeviceInfo,
+    /// Made by whoever opens the device.
+    lock: GpuLock,
 }
 
 impl Session {
@@ -38,9 +45,14 @@ impl Session {
         let load = |name: &str| egl.get_proc_address(name).map_or(std::ptr::null(), |function| function as *const _);
         // SAFETY: the context is current, and these are its functions.
         let gl = unsafe { glow::Context::from_loader_function(load) };
-        let info = describe::describe(&gl, platform)?;
+        let functions = Functions::load(egl)?;
+        let mut info = describe::describe(&gl, &functions, platform)?;
+        if context.is_software(egl) {
+            info.device_type = DeviceType::Cpu;
+        }
+        info.device_uuid = describe::uuid(egl, &gl).unwrap_or_default();
         let modules = TakesModules::load(egl, &info);
-        Ok(Session { context, gl, modules, info })
+        Ok(Session { context, gl, functions, modules, info, lock: GpuLock::default() })
     }
 
     /// The first error since the last time that this was asked, with all of them forgotten.
@@ -93,9 +105,10 @@ impl Backend for Gl {
     }
 
     fn open(&mut self, index: u32) -> Result<(), String> {
-        let session = self.sessions.get(index as usize).ok_or_else(|| format!("no device with index {index}"))?;
+        let session = self.sessions.get_mut(index as usize).ok_or_else(|| format!("no device with index {index}"))?;
         let egl = self.egl.as_ref().ok_or("no EGL")?;
         session.context.make_current(egl).map_err(|error| format!("eglMakeCurrent: {error}"))?;
+        session.lock = GpuLock::of(&session.info);
         self.open = Some(index as usize);
         Ok(())
     }

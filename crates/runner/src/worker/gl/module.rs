@@ -13,7 +13,7 @@ use tangle_files::module::instructions;
 
 /// Operation codes, storage classes, execution modes and masks (SPIR-V 1.3 §3).
 mod code {
-    use spirv::{Decoration, ExecutionMode, Op, StorageClass};
+    use spirv::{BuiltIn, Decoration, ExecutionMode, Op, StorageClass};
 
     pub const EXTENSION: u32 = Op::Extension as u32;
     pub const EXECUTION_MODE: u32 = Op::ExecutionMode as u32;
@@ -30,16 +30,30 @@ mod code {
     pub const DECORATE: u32 = Op::Decorate as u32;
     pub const SPEC_ID: u32 = Decoration::SpecId as u32;
     pub const BLOCK: u32 = Decoration::Block as u32;
+    pub const BUILT_IN: u32 = Decoration::BuiltIn as u32;
+    pub const VERTEX_INDEX: u32 = BuiltIn::VertexIndex as u32;
+    pub const INSTANCE_INDEX: u32 = BuiltIn::InstanceIndex as u32;
+    pub const VERTEX_ID: u32 = BuiltIn::VertexId as u32;
+    pub const INSTANCE_ID: u32 = BuiltIn::InstanceId as u32;
+    pub const ORIGIN_UPPER_LEFT: u32 = ExecutionMode::OriginUpperLeft as u32;
+    pub const ORIGIN_LOWER_LEFT: u32 = ExecutionMode::OriginLowerLeft as u32;
     pub const BUFFER_BLOCK: u32 = Decoration::BufferBlock as u32;
     pub const LOCAL_SIZE_ID: u32 = ExecutionMode::LocalSizeId as u32;
     /// The loop controls DependencyInfinite and DependencyLength.
     pub const DEPENDENCIES: u32 = 0xC;
 }
 
-/// The capabilities of compute shaders: tables of A.spv.3, then those that an extension of OpenGL brings, by its name.
-const CAPABILITIES: [(Capability, Option<&str>); 18] = [
+/// The capabilities of shaders: tables of A.spv.3, then those that an extension of OpenGL brings, by its name. Those that an extension of SPIR-V brings, which a
+/// module declares, are at the end.
+const CAPABILITIES: [(Capability, Option<&str>); 26] = [
     (Capability::Matrix, None),
     (Capability::Shader, None),
+    (Capability::Geometry, None),
+    (Capability::Tessellation, None),
+    (Capability::GeometryPointSize, None),
+    (Capability::TessellationPointSize, None),
+    (Capability::SampleRateShading, None),
+    (Capability::DerivativeControl, None),
     (Capability::Float64, None),
     (Capability::UniformBufferArrayDynamicIndexing, None),
     (Capability::SampledImageArrayDynamicIndexing, None),
@@ -57,6 +71,8 @@ const CAPABILITIES: [(Capability, Option<&str>); 18] = [
     (Capability::GroupNonUniformClustered, Some(SUBGROUP)),
     (Capability::GroupNonUniformQuad, Some(SUBGROUP)),
     (Capability::GroupNonUniformPartitionedEXT, Some("GL_NV_shader_subgroup_partitioned")),
+    (Capability::DemoteToHelperInvocation, None),
+    (Capability::ShaderViewportIndexLayerEXT, None),
 ];
 
 /// The extension with the subgroup operations.
@@ -65,34 +81,38 @@ const SUBGROUP: &str = "GL_KHR_shader_subgroup";
 /// The extension with which storage buffers have a storage class of their own.
 const STORAGE_BUFFERS: &str = "SPV_KHR_storage_buffer_storage_class";
 
-/// The module as the context takes it: where it has no storage class for storage buffers, they are of class Uniform, with structures that are
-/// decorated as BufferBlock ("If SPV_KHR_storage_buffer_storage_class is not supported: The *StorageBuffer* Storage Class must not be used",
-/// KHR_shader_subgroup; "OpTypeRuntimeArray must only be used for the last member of an OpTypeStruct in the Uniform Storage Class and is
-/// decorated as BufferBlock", A.spv.4). They mean the same.
+/// The module as the context takes it. It means the same.
+///
+/// - "VertexIndex and InstanceIndex built-in decorations cannot be used" (ARB_gl_spirv); draws begin with vertex and instance 0, so that VertexId and InstanceId are
+///   the same numbers.
+/// - The origin of `FragCoord` is that of the framebuffer's window coordinates ([`super::draw`]), OriginLowerLeft here.
+/// - Where the context has no storage class for storage buffers, they are of class Uniform, with structures that are decorated as BufferBlock ("If
+///   SPV_KHR_storage_buffer_storage_class is not supported: The *StorageBuffer* Storage Class must not be used", KHR_shader_subgroup; "OpTypeRuntimeArray must only be
+///   used for the last member of an OpTypeStruct in the Uniform Storage Class and is decorated as BufferBlock", A.spv.4).
 pub(super) fn fitted<'a>(words: &'a [u32], context: &OpenGlInfo) -> Cow<'a, [u32]> {
-    if context.spirv_extensions.iter().any(|name| name == STORAGE_BUFFERS) {
-        return words.into();
-    }
+    let has_class = context.spirv_extensions.iter().any(|name| name == STORAGE_BUFFERS);
     let structures: BTreeSet<u32> = instructions(words)
         .flatten()
         .filter_map(|instruction| match (instruction.opcode(), instruction.operands()) {
-            (code::TYPE_POINTER, &[_, code::STORAGE_BUFFER, ty]) => Some(ty),
+            (code::TYPE_POINTER, &[_, code::STORAGE_BUFFER, ty]) if !has_class => Some(ty),
             _ => None,
         })
         .collect();
-    let mut fitted = words.to_vec();
+    let mut fitted = Cow::from(words);
     for instruction in instructions(words).flatten() {
         let at = instruction.at;
-        match (instruction.opcode(), instruction.operands()) {
-            (code::TYPE_POINTER, &[_, code::STORAGE_BUFFER, _]) => fitted[at + 2] = code::UNIFORM,
-            (code::VARIABLE, &[_, _, code::STORAGE_BUFFER, ..]) => fitted[at + 3] = code::UNIFORM,
-            (code::DECORATE, &[target, code::BLOCK]) if structures.contains(&target) => {
-                fitted[at + 2] = code::BUFFER_BLOCK;
-            }
-            _ => {}
-        }
+        let (place, word) = match (instruction.opcode(), instruction.operands()) {
+            (code::TYPE_POINTER, &[_, code::STORAGE_BUFFER, _]) if !has_class => (2, code::UNIFORM),
+            (code::VARIABLE, &[_, _, code::STORAGE_BUFFER, ..]) if !has_class => (3, code::UNIFORM),
+            (code::DECORATE, &[target, code::BLOCK]) if structures.contains(&target) => (2, code::BUFFER_BLOCK),
+            (code::DECORATE, &[_, code::BUILT_IN, code::VERTEX_INDEX]) => (3, code::VERTEX_ID),
+            (code::DECORATE, &[_, code::BUILT_IN, code::INSTANCE_INDEX]) => (3, code::INSTANCE_ID),
+            (code::EXECUTION_MODE, &[_, code::ORIGIN_UPPER_LEFT]) => (2, code::ORIGIN_LOWER_LEFT),
+            _ => continue,
+        };
+        fitted.to_mut()[at + place] = word;
     }
-    fitted.into()
+    fitted
 }
 
 /// Whether the module has a specialisation constant of this number: an optimiser may have taken it out, and "INVALID_VALUE is generated if any element
@@ -218,6 +238,10 @@ mod tests {
         assert_eq!(fitted(&module(V1_3, &buffers), &old).as_ref(), module(V1_3, &fit));
         assert_eq!(missing(&fitted(&module(V1_3, &buffers), &old), &old), [""; 0]);
         assert_eq!(fitted(&module(V1_3, &buffers), &context(Subgroups::Khr)).as_ref(), module(V1_3, &buffers));
+        // What counts vertices and instances from 0, and where fragments begin.
+        let draws: [&[u32]; 4] = [&[71, 5, 11, 42], &[71, 6, 11, 43], &[71, 7, 11, 15], &[16, 4, 7]];
+        let fit: [&[u32]; 4] = [&[71, 5, 11, 5], &[71, 6, 11, 6], &[71, 7, 11, 15], &[16, 4, 8]];
+        assert_eq!(fitted(&module(V1_3, &draws), &context(Subgroups::Khr)).as_ref(), module(V1_3, &fit));
         // A broken end is no endless loop.
         assert_eq!(missing(&[0x0723_0203, V1_3, 0, 1, 0, 9 << 16 | 17, 1], &context(Subgroups::Khr)), [""; 0]);
         assert_eq!(missing(&[0x0723_0203, V1_3, 0, 1, 0, 17], &context(Subgroups::Khr)), [""; 0]);

@@ -1,13 +1,16 @@
-//! A program of one compute shader, from GLSL or from a module.
+//! A program, from GLSL or from modules: "All the shader objects attached to \<program> do not have the same value for the SPIR_V_BINARY_ARB state" is why
+//! linking may fail (ARB_gl_spirv), so that it is all of one kind.
 
 use std::ffi::CString;
 
 use glow::HasContext as _;
 
 use super::context::Egl;
+use super::draw::shader_type;
 use super::failure::{Failure, check};
 use super::module::has_constant;
 use crate::info::DeviceInfo;
+use crate::job::ShaderStage;
 
 /// `GL_SHADER_BINARY_FORMAT_SPIR_V`.
 const SPIR_V: u32 = 0x9551;
@@ -72,16 +75,16 @@ impl Drop for Program<'_> {
     }
 }
 
-fn new_shader(gl: &glow::Context) -> Result<Shader<'_>, Failure> {
-    // SAFETY: the context is current and has compute shaders.
-    let shader = unsafe { gl.create_shader(glow::COMPUTE_SHADER) };
+fn new_shader(gl: &glow::Context, stage: ShaderStage) -> Result<Shader<'_>, Failure> {
+    // SAFETY: the context is current; a stage that it does not have gives an error.
+    let shader = unsafe { gl.create_shader(shader_type(stage)) };
     let shader = shader.map_err(|result| Failure::Error { call: "glCreateShader", result })?;
     Ok(Shader { gl, shader })
 }
 
 /// Compiles GLSL; the error has the beginning of the compiler's log.
-pub(super) fn compile<'gl>(gl: &'gl glow::Context, source: &str) -> Result<Shader<'gl>, Failure> {
-    let shader = new_shader(gl)?;
+pub(super) fn compile<'gl>(gl: &'gl glow::Context, stage: ShaderStage, source: &str) -> Result<Shader<'gl>, Failure> {
+    let shader = new_shader(gl, stage)?;
     // SAFETY: the shader was just made.
     let log = unsafe {
         gl.shader_source(shader.shader, source);
@@ -98,10 +101,11 @@ pub(super) fn compile<'gl>(gl: &'gl glow::Context, source: &str) -> Result<Shade
 pub(super) fn specialize<'gl>(
     gl: &'gl glow::Context,
     modules: &TakesModules,
+    stage: ShaderStage,
     words: &[u32],
     constants: &[(u32, u32)],
 ) -> Result<Shader<'gl>, Failure> {
-    let shader = new_shader(gl)?;
+    let shader = new_shader(gl, stage)?;
     let name = CString::from(c"main");
     let (ids, values): (Vec<u32>, Vec<u32>) =
         constants.iter().copied().filter(|&(number, _)| has_constant(words, number)).unzip();
@@ -120,16 +124,15 @@ pub(super) fn specialize<'gl>(
     }
 }
 
-/// Links a program of one shader.
-pub(super) fn link<'gl>(shader: &Shader<'gl>) -> Result<Program<'gl>, Failure> {
-    let gl = shader.gl;
+/// Links a program of these shaders.
+pub(super) fn link<'gl>(gl: &'gl glow::Context, shaders: &[Shader<'gl>]) -> Result<Program<'gl>, Failure> {
     // SAFETY: the context is current.
     let program = unsafe { gl.create_program() };
     let program = program.map_err(|result| Failure::Error { call: "glCreateProgram", result })?;
     let program = Program { gl, program };
-    // SAFETY: program and shader are of this context.
+    // SAFETY: program and shaders are of this context.
     let log = unsafe {
-        gl.attach_shader(program.program, shader.shader);
+        shaders.iter().for_each(|shader| gl.attach_shader(program.program, shader.shader));
         gl.link_program(program.program);
         (!gl.get_program_link_status(program.program)).then(|| gl.get_program_info_log(program.program))
     };
