@@ -5,7 +5,8 @@ mod common;
 use common::{compile, completed, inventory, options, storage};
 use tangle_program::case::interface::PUSH;
 use tangle_runner::{
-    Api, Buffer, BufferKind, Device, DriverMode, Init, Job, Launch, Outcome, ReadBackMode, Source, Stage, Subgroups,
+    Api, Buffer, BufferKind, Device, DriverMode, Feature, Init, ItemPipeline, Job, Launch, Module, Outcome, Pipeline,
+    Raster, ReadBackMode, ShaderStage, Source, Stage, Subgroups,
 };
 
 /// Runs a test on each, and says where there is none.
@@ -150,4 +151,195 @@ fn source_is_for_opengl_only() {
         let outcome = device.run(Job { source: source(EVERYTHING, [8, 1, 1]), launches, ..Job::default() });
         assert!(matches!(&outcome, Outcome::Unsupported { missing } if missing[0].contains("GLSL")), "{outcome}");
     }
+}
+
+/// A draw: its stage, what else is needed for it, the shaders, its own first, the pipeline, the counts, and what it leaves in its words.
+struct Drawn {
+    name: &'static str,
+    needs: Feature,
+    shaders: Vec<(ShaderStage, &'static str)>,
+    pipeline: Pipeline,
+    groups: [u32; 3],
+    /// Two floats for each vertex.
+    corners: Vec<f32>,
+    words: Vec<u32>,
+}
+
+/// One triangle over the pixel where coordinates begin, and one over all three by two; the second number is that of the first of the three vertices.
+const FRAGMENT: [(ShaderStage, &str); 2] = [
+    (
+        ShaderStage::Fragment,
+        "layout(location = 0) flat in uint first;
+        layout(SETbinding = 3, std430) buffer Log { uint words[]; };
+        void main() { atomicAdd(words[first / 3u * 6u + uint(gl_FragCoord.y) * 3u + uint(gl_FragCoord.x)], 1u + first); }",
+    ),
+    (
+        ShaderStage::Vertex,
+        "layout(SETbinding = 5, std430) readonly buffer Corners { uint corners[]; };
+        layout(location = 0) flat out uint first;
+        void main() {
+            uint at = uint(VERTEX) * 2u;
+            first = uint(VERTEX);
+            gl_Position = vec4(uintBitsToFloat(corners[at]), uintBitsToFloat(corners[at + 1u]), 0.0, 1.0);
+        }",
+    ),
+];
+const VERTEX: &str = "layout(SETbinding = 3, std430) buffer Log { uint words[]; };
+    void main() { atomicAdd(words[INSTANCE * 3 + VERTEX], 1u); gl_Position = vec4(0.0); gl_PointSize = 1.0; }";
+const IDLE_VERTEX: &str = "void main() { gl_Position = vec4(0.0); gl_PointSize = 1.0; }";
+const CONTROL: &str = "layout(vertices = 2) out;
+    layout(SETbinding = 3, std430) buffer Log { uint words[]; };
+    void main() {
+        gl_TessLevelOuter[0] = 1.0;
+        gl_TessLevelOuter[1] = 1.0;
+        atomicAdd(words[gl_PrimitiveID * 2 + gl_InvocationID], 1u);
+    }";
+const IDLE_EVALUATION: &str = "layout(isolines) in;
+    void main() { gl_Position = vec4(0.0); }";
+const IDLE_CONTROL: &str = "layout(vertices = 1) out;
+    void main() { gl_TessLevelOuter[0] = 1.0; gl_TessLevelOuter[1] = 1.0; }";
+const EVALUATION: &str = "layout(isolines, equal_spacing) in;
+    layout(SETbinding = 3, std430) buffer Log { uint words[]; };
+    void main() { atomicAdd(words[gl_PrimitiveID * 2 + int(gl_TessCoord.x + 0.5)], 1u); gl_Position = vec4(0.0); }";
+const GEOMETRY: &str = "layout(points, invocations = 2) in;
+    layout(points, max_vertices = 1) out;
+    layout(SETbinding = 3, std430) buffer Log { uint words[]; };
+    void main() { atomicAdd(words[gl_PrimitiveIDIn * 2 + gl_InvocationID], 1u); }";
+const MESH: &str = "#extension GL_EXT_mesh_shader : require
+    layout(local_size_x = 2) in;
+    layout(triangles, max_vertices = 3, max_primitives = 1) out;
+    layout(SETbinding = 3, std430) buffer Log { uint words[]; };
+    void main() {
+        SetMeshOutputsEXT(0u, 0u);
+        atomicAdd(words[gl_WorkGroupID.x * 2u + gl_LocalInvocationIndex], 1u);
+    }";
+
+/// A draw of each stage. Of vertices nothing says how often they are executed: each is, at least once.
+fn draws() -> Vec<Drawn> {
+    let (vertex, control) = (ShaderStage::Vertex, ShaderStage::TessellationControl);
+    let evaluation = ShaderStage::TessellationEvaluation;
+    let items = |stage, patches, beside: &[ShaderStage]| {
+        let beside = beside.iter().map(|&stage| (stage, Module::default())).collect();
+        Pipeline::Items(Box::new(ItemPipeline { stage, beside, patches }))
+    };
+    let drawn = |name, shaders: Vec<(ShaderStage, &'static str)>, pipeline, groups, words| {
+        let needs = Feature::VertexPipelineStoresAndAtomics;
+        Drawn { name, needs, shaders, pipeline, groups, corners: Vec::new(), words }
+    };
+    // From pixels of three by two to positions.
+    let corners = [[0, 0], [2, 0], [0, 1], [0, 0], [6, 0], [0, 6]].into_iter();
+    let corners = corners.flat_map(|[x, y]| [x as f32 / 1.5 - 1.0, y as f32 - 1.0]).collect();
+    let raster = Raster { width: 3, height: 2, ..Raster::default() };
+    let fragments = vec![1, 0, 0, 0, 0, 0, 4, 4, 4, 4, 4, 4];
+    vec![
+        Drawn {
+            needs: Feature::FragmentStoresAndAtomics,
+            corners,
+            ..drawn("fragment", FRAGMENT.into(), Pipeline::Fragment(Box::new(raster)), [6, 1, 1], fragments)
+        },
+        drawn("vertex", vec![(vertex, VERTEX)], items(vertex, false, &[]), [3, 2, 1], vec![1; 6]),
+        drawn(
+            "tessellation control",
+            vec![(control, CONTROL), (vertex, IDLE_VERTEX), (evaluation, IDLE_EVALUATION)],
+            items(control, true, &[vertex, evaluation]),
+            [3, 1, 1],
+            vec![1; 6],
+        ),
+        drawn(
+            "tessellation evaluation",
+            vec![(evaluation, EVALUATION), (vertex, IDLE_VERTEX), (control, IDLE_CONTROL)],
+            items(evaluation, true, &[vertex, control]),
+            [3, 1, 1],
+            vec![1; 6],
+        ),
+        drawn(
+            "geometry",
+            vec![(ShaderStage::Geometry, GEOMETRY), (vertex, IDLE_VERTEX)],
+            items(ShaderStage::Geometry, false, &[vertex]),
+            [3, 1, 1],
+            vec![1; 6],
+        ),
+        Drawn {
+            needs: Feature::MeshShader,
+            ..drawn("mesh", vec![(ShaderStage::Mesh, MESH)], Pipeline::Mesh { task: None }, [3, 1, 1], vec![1; 6])
+        },
+    ]
+}
+
+/// The job of a draw for OpenGL's own front end, or with modules.
+fn job_of(draw: &Drawn, as_source: bool) -> Job {
+    let text = |(stage, body): (ShaderStage, &str)| {
+        let named =
+            |set, vertex, instance| body.replace("SET", set).replace("VERTEX", vertex).replace("INSTANCE", instance);
+        if as_source {
+            return format!("#version 450\n{}", named("", "gl_VertexID", "gl_InstanceID"));
+        }
+        let name = match stage {
+            ShaderStage::TessellationControl => "tesscontrol",
+            ShaderStage::TessellationEvaluation => "tesseval",
+            stage => stage.name(),
+        };
+        format!(
+            "#version 450\n#pragma shader_stage({name})\n{}",
+            named("set = 0, ", "gl_VertexIndex", "gl_InstanceIndex")
+        )
+    };
+    let texts: Vec<(ShaderStage, String)> = draw.shaders.iter().map(|&shader| (shader.0, text(shader))).collect();
+    let corners: Vec<u32> = draw.corners.iter().map(|corner| corner.to_bits()).collect();
+    let mut buffers = vec![storage(3, Init::Zero { words: draw.words.len() as u64 })];
+    if !corners.is_empty() {
+        buffers.push(Buffer { read_back: ReadBackMode::None, ..storage(5, Init::Data(corners)) });
+    }
+    let launches = vec![Launch { groups: draw.groups, buffers, ..Launch::default() }];
+    let mut job = Job { pipeline: draw.pipeline.clone(), launches, ..Job::default() };
+    if as_source {
+        let beside = texts[1..].to_vec();
+        job.source = Some(Box::new(Source { text: texts[0].1.clone(), local_size: [2, 1, 1], beside }));
+        return job;
+    }
+    job.spirv = compile(&texts[0].1);
+    let modules = texts[1..].iter().map(|(stage, text)| (*stage, Module(compile(text))));
+    match &mut job.pipeline {
+        Pipeline::Fragment(raster) => modules.for_each(|(_, module)| raster.vertex = module),
+        Pipeline::Items(items) => items.beside = modules.collect(),
+        Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh { .. } => {}
+    }
+    job
+}
+
+#[test]
+fn every_stage_draws_where_it_should() {
+    each_opengl(|device| {
+        let info = device.info();
+        for draw in draws() {
+            if !info.features.contains(draw.needs) {
+                eprintln!("{}: no {} shaders with buffers", info.name, draw.name);
+                continue;
+            }
+            // Modules of mesh shaders are SPIR-V 1.4, which OpenGL does not take.
+            for as_source in if draw.name == "mesh" { vec![true] } else { vec![true, false] } {
+                let what = format!("{}, {}, source: {as_source}", info.name, draw.name);
+                let completed = match device.run(job_of(&draw, as_source)) {
+                    Outcome::Completed(completed) => completed,
+                    // It takes modules of SPIR-V 1.0 only.
+                    Outcome::Unsupported { missing } if !as_source => {
+                        eprintln!("{what}: {missing:?}");
+                        continue;
+                    }
+                    outcome => panic!("{what}: {outcome}"),
+                };
+                eprintln!("{what}: drawn");
+                let words = completed.launches[0].buffers[0].to_words();
+                let may_repeat = matches!(draw.pipeline, Pipeline::Items(_));
+                match may_repeat {
+                    true => assert!(words.iter().all(|&word| word >= 1), "{what}: {words:?}"),
+                    false => assert_eq!(words, draw.words, "{what}"),
+                }
+            }
+        }
+        // A compute shader after draws is not discarded with their primitives.
+        let fine = source("#version 450\nlayout(local_size_x = 1) in;\nvoid main() { }", [1; 3]);
+        let launches = vec![Launch { groups: [1, 1, 1], ..Launch::default() }];
+        completed(device.run(Job { source: fine, launches, ..Job::default() }));
+    });
 }
