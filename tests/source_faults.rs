@@ -43,7 +43,7 @@ const ALL: [(&str, &str); 15] = [
 ];
 
 /// More of GLSL's. Those of the last part concern what only OpenGL's sources have.
-const GLSL: [(&str, &str); 14] = [
+const GLSL: [(&str, &str); 17] = [
     ("subgroupClusteredAdd(", "subgroupClusteredMax("),
     ("subgroupQuadSwapHorizontal(", "subgroupQuadSwapVertical("),
     ("gl_SubgroupLtMask", "gl_SubgroupLeMask"),
@@ -58,6 +58,9 @@ const GLSL: [(&str, &str); 14] = [
     ("gl_SubGroupLtMaskARB", "gl_SubGroupLeMaskARB"),
     ("gl_SubGroupGeMaskARB", "gl_SubGroupGtMaskARB"),
     ("binding = 5", "binding = 1"),
+    ("gl_FragCoord.xy", "gl_FragCoord.yx"),
+    ("entry_helper = gl_HelperInvocation", "entry_helper = !gl_HelperInvocation"),
+    ("subgroupQuadSwapDiagonal(entry_self)", "subgroupQuadSwapVertical(entry_self)"),
 ];
 
 /// More of WGSL's.

@@ -256,6 +256,8 @@ constructs! {
     FlatInput,
     /// `gl_HelperInvocation`
     HelperInput,
+    /// `helperInvocationEXT()`
+    IsHelper,
     /// A draw with quads of both fragments and helpers.
     PartialQuads,
     /// A framebuffer of several layers.
@@ -786,6 +788,7 @@ impl Counter<'_> {
             }
             Expr::Flat(_) => self.count(Construct::FlatInput),
             Expr::Builtin(Builtin::HelperInput) => self.count(Construct::HelperInput),
+            Expr::Builtin(Builtin::Helper) => self.count(Construct::IsHelper),
             Expr::Resource(resource) => self.count(match resource.non_uniform {
                 true => Construct::NonUniformDescriptor,
                 false => Construct::UniformDescriptor,

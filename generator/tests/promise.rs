@@ -273,10 +273,11 @@ fn every_operation_occurs_with_every_type() {
 }
 
 /// What only fragment shaders have.
-const OF_FRAGMENTS: [Construct; 7] = [
+const OF_FRAGMENTS: [Construct; 8] = [
     Construct::Discard,
     Construct::FlatInput,
     Construct::HelperInput,
+    Construct::IsHelper,
     Construct::PartialQuads,
     Construct::Layers,
     Construct::Samples,
