@@ -1,4 +1,4 @@
-//! Random shaders of the stages beside compute on every Vulkan device of this machine.
+//! Random shaders of the stages beside compute on every device of this machine that has them.
 //!
 //! `TANGLE_STAGE_SEEDS=N` has it run more of each. Drivers have bugs in these stages, and a random program that shows one is not known by its
 //! signature: such values and crashes are noted. What the harness of a stage could get wrong fails the test: a lane map that breaks a rule and is not
@@ -97,7 +97,7 @@ fn run(target: &Target, stage: Stage, seeds: u64, known: &Known) -> Outcome {
 }
 
 #[test]
-fn random_shaders_of_the_stages_on_every_vulkan_device() {
+fn random_shaders_of_the_stages_on_every_device() {
     let seeds = std::env::var("TANGLE_STAGE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
     let expectations = Expectations::read();
     let known = Known::read(&[root().join("known")]).expect("the bug book");
