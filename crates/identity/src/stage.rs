@@ -295,10 +295,7 @@ impl Table {
         if !right.is_empty() {
             Blame::new(Stage::Driver, format!("only the optimised module fails, and it is right on {right}"))
         } else if self.other_families(own, at).is_empty() {
-            Blame::new(
-                Stage::Optimiser,
-                "only its module fails (no driver of another family ran it: it may be the driver)",
-            )
+            Blame::new(Stage::Undecided, "only the optimised module fails, and no driver of another family ran it")
         } else {
             Blame::new(Stage::Optimiser, "only its module fails, and on every driver")
         }
@@ -477,7 +474,7 @@ mod tests {
             (&[(un(), "xxx")], Some(Stage::Ambiguous)),
             (&[(un(), "xxy"), (folded(), "...")], Some(Stage::Undecided)),
             (&[(opt(), "xxx"), (un(), "...")], Some(Stage::Optimiser)),
-            (&[(opt(), "xx-"), (un(), "..-")], Some(Stage::Optimiser)),
+            (&[(opt(), "xx-"), (un(), "..-")], Some(Stage::Undecided)),
             (&[(opt(), "x.."), (un(), "...")], Some(Stage::Driver)),
             (&[(opt(), "x.-"), (un(), "..-")], Some(Stage::Driver)),
             (&[(opt(), "x.."), (un(), "x..")], Some(Stage::Driver)),
