@@ -82,6 +82,21 @@ fn flakes_and_skips_files_silence_cases() {
     assert!(ran.stdout.contains("Skip 2: the skips file says so"), "{ran}");
 }
 
+/// Each case is told when its device is through with it, those that do not run, too.
+#[test]
+fn every_case_is_told() {
+    let ci = Ci::new();
+    ci.write("list", "reference/V09\n");
+    let mut command = tangle(["replay", "--device", "reference", "--verbose", "--skips"]);
+    command.arg(ci.path("list")).arg(ci.path("corpus"));
+    let ran = finish(command).expect(0);
+    let told: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("reference/")).collect();
+    assert_eq!(told.len(), 3, "{ran}");
+    for (line, (case, status)) in told.iter().zip([("V02", "Pass"), ("V09", "Skip"), ("V16", "Pass")]) {
+        assert!(line.starts_with(&format!("reference/{case}: {status}")), "{ran}");
+    }
+}
+
 #[test]
 fn shards_share_the_cases_out() {
     let ci = Ci::new();

@@ -9,6 +9,7 @@ use tangle_files::write_atomically;
 use tangle_program::subgroup::Severity;
 use tangle_report::Reporter;
 use tangle_report::baseline::{Baseline, LineError, Patterns};
+use tangle_report::replay::Record;
 use tangle_report::reporter::{self, Junit, names};
 
 use super::args::{DeviceArgs, Found, read_case, severity};
@@ -98,6 +99,14 @@ fn part(shard: Option<Shard>, fraction: Option<Fraction>, start: Option<u32>) ->
     }
 }
 
+/// Prints a record. Where nothing can be printed the summary fails, too.
+fn told(record: &Record) {
+    let _ = say!("{}", record.line());
+    if record.status.is_unexpected() {
+        let _ = say!("{}", record.detail);
+    }
+}
+
 pub fn run(args: &Args) -> anyhow::Result<Found> {
     let report = args.report.iter().map(|file| Ok((file, reporter::for_file(file, None)?)));
     let report = report.collect::<anyhow::Result<Vec<_>>>()?;
@@ -111,18 +120,13 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         skips: read_list(&args.skips, Patterns::parse)?,
         shard: part(args.shard, args.fraction, args.fraction_start)?,
         runs: args.runs,
+        each: if args.verbose { told } else { |_| () },
         ..ReplayOptions::default()
     };
     let targets = args.devices.open(Jobs::One)?;
     let here = cases.iter().filter(|case| options.shard.has(&case.name)).count();
     let done = Arc::clone(&options.done);
     let replay = watch("cases", here * targets.len(), &done, || replay(&targets, &cases, &options));
-    for record in replay.records.iter().filter(|_| args.verbose) {
-        say!("{}", record.line())?;
-        if record.status.is_unexpected() {
-            say!("{}", record.detail)?;
-        }
-    }
     put(format_args!("{}", replay.summary()))?;
     let junit = args.junit.iter().map(|file| (file, &Junit as &dyn Reporter));
     for (file, format) in junit.chain(report) {

@@ -44,6 +44,8 @@ pub struct ReplayOptions {
     pub runs: u32,
     /// Counts the cases that are through, each on each device.
     pub done: Arc<AtomicUsize>,
+    /// Is given each record as soon as it is there, in the order in which a device gets to the cases: a replay that is stopped has told what it knows.
+    pub each: fn(&Record),
 }
 
 impl Default for ReplayOptions {
@@ -55,6 +57,7 @@ impl Default for ReplayOptions {
             shard: Shard::default(),
             runs: RUNS,
             done: Arc::default(),
+            each: |_| (),
         }
     }
 }
@@ -151,34 +154,33 @@ fn on_device(target: &Target, shared: &[Shared<'_>], cases: &[NamedCase], option
         if done > 0 {
             options.done.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(reason) = part.trouble.first() {
-            let record = missing(&target.name, name, format!("not run: {reason}"));
-            part.records.push(record);
-            continue;
-        }
-        if options.skips.have(&target.name, name) {
-            let record =
-                Record { status: Status::Skip, ..missing(&target.name, name, "the skips file says so".into()) };
-            part.records.push(record);
-            continue;
-        }
-        let mut trouble = None;
-        // What is said of a result is said of the case as it ran.
-        let own = NamedCase { name: name.clone(), case: target.dressed(&shared.case.case).into_owned() };
-        let record = on_case(&target.name, &own, options, || {
-            let conclusion = shared.run(target);
-            if let Finish::NoWorker { reason } = &conclusion.finish {
-                trouble.get_or_insert_with(|| format!("device {}: {reason}", target.name));
-            }
-            conclusion
-        });
-        part.trouble.extend(trouble);
+        let record = if let Some(reason) = part.trouble.first() {
+            missing(&target.name, name, format!("not run: {reason}"))
+        } else if options.skips.have(&target.name, name) {
+            Record { status: Status::Skip, ..missing(&target.name, name, "the skips file says so".into()) }
+        } else {
+            let mut trouble = None;
+            // What is said of a result is said of the case as it ran.
+            let own = NamedCase { name: name.clone(), case: target.dressed(&shared.case.case).into_owned() };
+            let record = on_case(&target.name, &own, options, || {
+                let conclusion = shared.run(target);
+                if let Finish::NoWorker { reason } = &conclusion.finish {
+                    trouble.get_or_insert_with(|| format!("device {}: {reason}", target.name));
+                }
+                conclusion
+            });
+            part.trouble.extend(trouble);
+            record
+        };
+        (options.each)(&record);
         part.records.push(record);
     }
     let is_there = |name: &str| cases.iter().any(|case| case.name == name);
     for name in options.baseline.named(&target.name) {
         if options.shard.has(name) && !is_there(name) && !part.records.iter().any(|record| record.case == name) {
-            part.records.push(missing(&target.name, name, "the baseline has it, the folder does not".into()));
+            let record = missing(&target.name, name, "the baseline has it, the folder does not".into());
+            (options.each)(&record);
+            part.records.push(record);
         }
     }
     part.records.sort_by(|a, b| a.case.cmp(&b.case));
