@@ -1,6 +1,6 @@
 //! What stands around a stage that is no compute shader: a framebuffer without attachments, and the draw.
 //!
-//! Window coordinates are those of Vulkan's framebuffer: there as here a position of -1 is the edge where `gl_FragCoord` begins (OpenGL 4.6 §13.8.1 with its
+//! Window coordinates are those of Vulkan's framebuffer: there as here a position of -1 is the edge where `gl_FragCoord` begins (OpenGL 4.6, Controlling the Viewport, with its
 //! default clip control and lower-left origin; Vulkan, Controlling the Viewport), so that a pixel has the same number in both.
 
 use glow::HasContext as _;
@@ -43,7 +43,7 @@ impl Functions {
         let [parameter, provoking, multisample] =
             [load("glFramebufferParameteri")?, load("glProvokingVertex")?, load("glGetMultisamplefv")?];
         let mesh = egl.get_proc_address("glDrawMeshTasksEXT");
-        // SAFETY: the functions have these types (OpenGL 4.5, §9.2.1, §13.4, §14.3.1; EXT_mesh_shader).
+        // SAFETY: the functions have these types (OpenGL 4.5; EXT_mesh_shader).
         unsafe {
             Ok(Functions {
                 framebuffer_parameter: std::mem::transmute::<extern "system" fn(), FramebufferParameter>(parameter),
@@ -197,7 +197,7 @@ const fn topology(pipeline: &Pipeline) -> Option<u32> {
     }
 }
 
-/// The numbers of samples with which they are at the [locations](Draw::sample_locations) of Vulkan. In OpenGL they may be anywhere (OpenGL 4.6 §14.3.1).
+/// The numbers of samples with which they are at the [locations](Draw::sample_locations) of Vulkan. In OpenGL they may be anywhere (OpenGL 4.6, Multisampling).
 pub(super) fn sample_counts(gl: &glow::Context, functions: &Functions) -> u32 {
     let has = |&samples: &u32| {
         let pipeline = Pipeline::Fragment(Box::new(Raster { samples, ..Raster::default() }));
