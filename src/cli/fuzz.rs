@@ -68,7 +68,7 @@ pub struct Args {
     /// Only shaders of these stages: compute, task, mesh, fragment, vertex, tessellation_control, tessellation_evaluation, geometry. Default: a mixture of what a device offers; on a GPU without task, mesh and tessellation control shaders
     #[arg(long, value_name = "NAME", value_parser = stage, value_delimiter = ',', num_args = 1..)]
     stage: Vec<Stage>,
-    /// Only this variant of every program (default: a mixture): unoptimised, driver-unoptimised, spirv-opt-O, spirv-opt-Os, or
+    /// Only this variant of every program (default: a mixture): unoptimised, module (OpenGL: no text), driver-unoptimised, spirv-opt-O, spirv-opt-Os, or
     /// spirv-opt:PASS,PASS
     #[arg(long, value_name = "NAME")]
     variant: Option<Variant>,

@@ -29,7 +29,7 @@ pub struct Args {
     case: PathBuf,
     #[command(flatten)]
     devices: DeviceArgs,
-    /// Run this variant of the program instead of the case's own: unoptimised, driver-unoptimised, spirv-opt-O, spirv-opt-Os, or
+    /// Run this variant of the program instead of the case's own: unoptimised, module (OpenGL: no text), driver-unoptimised, spirv-opt-O, spirv-opt-Os, or
     /// spirv-opt:PASS,PASS
     #[arg(long, value_name = "NAME")]
     variant: Option<Variant>,

@@ -307,7 +307,7 @@ impl Capabilities {
 
     fn missing_limits(&self, case: &Case, missing: &mut Vec<String>) {
         let limits = &self.limits;
-        let is_source = self.dialect.is_opengl() && case.variant.is_compiled_only();
+        let is_source = self.dialect.is_opengl() && case.variant.may_be_text();
         if case.entry_point.spirv > self.max_spirv && !is_source {
             missing.push(format!("SPIR-V {}", case.entry_point.spirv));
         }
@@ -344,7 +344,7 @@ impl Capabilities {
         if !self.dialect.is_opengl() {
             return;
         }
-        if !case.variant.is_compiled_only() {
+        if !case.variant.may_be_text() {
             if !self.takes_modules {
                 missing.push("modules with subgroup operations (ARB_gl_spirv and KHR_shader_subgroup)".into());
             }

@@ -73,6 +73,9 @@ const VARIANT_WEIGHTS: &[(Drawn, u32)] = &[
     (Drawn::Printed, 5),
 ];
 
+/// The same of the front end's module beside the text, where a device takes both.
+const MODULE_WEIGHT: u32 = 5;
+
 /// The most data of a program: all of them are in memory at once.
 pub const MOST_INPUTS: u32 = 1_000;
 
@@ -87,7 +90,7 @@ const MOST_AVOIDED: u64 = 200;
 const MOST_PASSES: u32 = 12;
 
 /// A variant, or that its passes or freedoms are drawn.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum Drawn {
     Fixed(Variant),
     Passes,
@@ -187,6 +190,8 @@ pub struct Plan {
     choice: Choice,
     /// For each class of devices: the configurations of the tiers it offers, with weights.
     classes: Vec<Vec<(Config, u32)>>,
+    /// The variants, with weights.
+    variants: Vec<(Drawn, u32)>,
 }
 
 impl Plan {
@@ -232,7 +237,10 @@ impl Plan {
             tier.map_or("any", Tier::name),
             if stages.is_empty() { String::new() } else { format!(" in stage {}", stages.join(", ")) }
         );
-        Ok(Plan { choice, classes })
+        let takes_both = |target: &Target| target.has_front_end() && target.capabilities.takes_modules;
+        let modules = targets.iter().any(takes_both).then_some((Drawn::Fixed(Variant::Module), MODULE_WEIGHT));
+        let variants = VARIANT_WEIGHTS.iter().cloned().chain(modules).collect();
+        Ok(Plan { choice, classes, variants })
     }
 
     /// Case number `index`; `None` if its program has no other data.
@@ -296,7 +304,7 @@ impl Plan {
                 case = change.apply(&case).unwrap_or(case);
             }
             // Drawn last: the choice of a variant does not change the program.
-            let drawn = variant(&mut |below| rng.random_range(0..below));
+            let drawn = variant(&mut |below| rng.random_range(0..below), &self.variants);
             case.variant = self.choice.variant.clone().unwrap_or(drawn);
             if !case.variant.fits(&case.entry_point) {
                 case.variant = Variant::Unoptimised;
@@ -383,9 +391,9 @@ impl Plan {
     }
 }
 
-/// Draws a variant by [`VARIANT_WEIGHTS`]; `draw(n)` gives a number below `n`.
-fn variant(draw: &mut dyn FnMut(u32) -> u32) -> Variant {
-    match weighted(draw, VARIANT_WEIGHTS) {
+/// Draws a variant by these weights; `draw(n)` gives a number below `n`.
+fn variant(draw: &mut dyn FnMut(u32) -> u32, weights: &[(Drawn, u32)]) -> Variant {
+    match weighted(draw, weights) {
         Drawn::Fixed(variant) => variant.clone(),
         Drawn::Passes => {
             let count = 1 + draw(MOST_PASSES);

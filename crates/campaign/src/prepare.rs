@@ -183,7 +183,7 @@ pub fn job(prepared: &Prepared, dialect: Dialect, id: u64) -> Job {
 /// the device: OpenGL compiles the GLSL itself where no optimiser is asked for, WebGPU the WGSL.
 pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoIterator<Item = &'a Case>, id: u64) -> Job {
     let Prepared { case, spirv, .. } = prepared;
-    let of_source = dialect.is_opengl() && case.variant.is_compiled_only();
+    let of_source = dialect.is_opengl() && case.variant.may_be_text();
     // Where it does not compile, which `prepare` reports, the job says that it is no module. Source has source beside it.
     let none = || glsl::stage::beside(case).into_iter().map(|(stage, _)| (stage, Module::default())).collect();
     let beside = || if of_source { none() } else { beside(case).unwrap_or_default() };

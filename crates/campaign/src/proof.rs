@@ -34,7 +34,7 @@ enum Executed {
 pub fn prove(target: &Target, prepared: &Prepared, conclusion: &Conclusion) -> Option<Proof> {
     let case = &prepared.case;
     // A device that makes its module itself shows nothing about this one.
-    let own_module = target.has_front_end() && case.variant.is_compiled_only();
+    let own_module = target.has_front_end() && case.variant.may_be_text();
     if !target.runs_modules() || own_module || target.executor.front_end().is_some() {
         return None;
     }

@@ -33,7 +33,8 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
     }
     let mut variants = vec![case.variant.clone()];
     let fits = |variant: &Variant| *variant != case.variant && variant.fits(&case.entry_point);
-    variants.extend(Variant::FIXED.into_iter().filter(fits));
+    let modules = targets.iter().any(|target| target.has_front_end()).then_some(Variant::Module);
+    variants.extend(Variant::FIXED.into_iter().chain(modules).filter(fits));
     let mut rows: Vec<VariantRow> = Vec::new();
     let mut proofs = Vec::new();
     for variant in variants {

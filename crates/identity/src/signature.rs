@@ -257,6 +257,8 @@ pub enum Made {
     /// The front end, without an optimiser behind it.
     #[default]
     FrontEnd,
+    /// The front end, where the device has another one.
+    Module,
     /// The front end, in a pipeline with `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`.
     DriverUnoptimised,
     /// `spirv-opt -O`, behind the front end.
@@ -276,6 +278,7 @@ impl Made {
     pub const fn of(variant: &Variant) -> Made {
         match variant {
             Variant::Unoptimised => Made::FrontEnd,
+            Variant::Module => Made::Module,
             Variant::DriverUnoptimised => Made::DriverUnoptimised,
             Variant::Performance => Made::Performance,
             Variant::Size => Made::Size,
@@ -292,6 +295,7 @@ impl Made {
     const fn name(self) -> &'static str {
         match self {
             Made::FrontEnd => "unoptimised",
+            Made::Module => "module",
             Made::DriverUnoptimised => "driver-unoptimised",
             Made::Performance => "spirv-opt-O",
             Made::Size => "spirv-opt-Os",

@@ -185,7 +185,7 @@ impl fmt::Display for Blame {
 impl Table {
     /// False where a device makes the module itself, and so says nothing about what others made.
     fn is_of_module(&self, made: &Made, column: usize) -> bool {
-        let is_module = matches!(made, Made::Variant(variant) if !variant.is_compiled_only());
+        let is_module = matches!(made, Made::Variant(variant) if !variant.may_be_text());
         let column = &self.columns[column];
         !column.is_runtime && (is_module || !column.has_front_end)
     }
@@ -236,7 +236,9 @@ impl Table {
             return Some(Blame::new(Stage::Driver, "it compiles the GLSL itself"));
         }
         let unoptimised = Made::Variant(Variant::Unoptimised);
-        if optimised && self.cell(&unoptimised, at) == Some(&Outcome::Passes) {
+        // Where the text stands for it, another front end made that.
+        let plain = if self.columns[at].has_front_end { Made::Variant(Variant::Module) } else { unoptimised.clone() };
+        if optimised && self.cell(&plain, at) == Some(&Outcome::Passes) {
             return Some(self.of_optimised(own, at));
         }
         if compiler.is_some() {
@@ -250,7 +252,8 @@ impl Table {
             return Some(Blame::new(Stage::Driver, format!("the same module is right on {right}")));
         }
         let others = self.other_families(&unoptimised, at);
-        let passes = |made: Made, column| self.cell(&made, column) == Some(&Outcome::Passes);
+        let passes =
+            |made: Made, column| self.is_of_module(&made, column) && self.cell(&made, column) == Some(&Outcome::Passes);
         let in_variables = |column| passes(Made::ConstantsInVariables, column);
         if others.is_empty() {
             return Some(if in_variables(at) {
@@ -491,6 +494,33 @@ mod tests {
         for (rows, stage) in tables {
             let blame = table(rows).blame("a");
             assert_eq!(blame.as_ref().map(|blame| blame.stage), *stage, "{rows:?}: {blame:?}");
+        }
+    }
+
+    /// OpenGL, alone: that the text passes says nothing about who made a module, and of what only optimised modules do the driver may be the reason.
+    #[test]
+    fn text_that_passes_blames_no_optimiser() {
+        let column = Column { device: "gl".into(), driver: "gl".into(), has_front_end: true, is_runtime: false };
+        let cell = |fails: bool| Cell {
+            outcome: if fails { Outcome::Fails { kind: Kind::Value, site: Some(1) } } else { Outcome::Passes },
+            text: String::new(),
+            detail: String::new(),
+        };
+        let blame = |rows: &[(Variant, bool)]| {
+            let row = |(variant, fails): &(Variant, bool)| VariantRow {
+                made: Made::Variant(variant.clone()),
+                cells: vec![cell(*fails)],
+            };
+            let rows = rows.iter().map(row).collect();
+            Table { columns: vec![column.clone()], rows, proofs: Vec::new() }.blame("gl").map(|blame| blame.stage)
+        };
+        for (rows, stage) in [
+            (vec![(Variant::Unoptimised, true)], Stage::Driver),
+            (vec![(Variant::Module, true), (Variant::Unoptimised, false)], Stage::Undecided),
+            (vec![(Variant::Size, true), (Variant::Module, true), (Variant::Unoptimised, false)], Stage::Undecided),
+            (vec![(Variant::Size, true), (Variant::Module, false), (Variant::Unoptimised, false)], Stage::Undecided),
+        ] {
+            assert_eq!(blame(&rows), Some(stage), "{rows:?}");
         }
     }
 

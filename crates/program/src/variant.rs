@@ -14,9 +14,11 @@ use crate::entry_point::EntryPoint;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Variant {
-    /// The front end's module as it is.
+    /// The front end's module as it is. A device with a front end of its own (OpenGL) gets the text in its place.
     #[default]
     Unoptimised,
+    /// The front end's module as it is, where there is another front end, too.
+    Module,
     /// `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT` on top of that.
     DriverUnoptimised,
     /// `spirv-opt -O`, on the front end's module.
@@ -355,8 +357,9 @@ pub fn single_passes(flags: &[String]) -> Vec<String> {
 }
 
 /// Names of the variants without passes of their own.
-const NAMES: [(Variant, &str); 4] = [
+const NAMES: [(Variant, &str); 5] = [
     (Variant::Unoptimised, "unoptimised"),
+    (Variant::Module, "module"),
     (Variant::DriverUnoptimised, "driver-unoptimised"),
     (Variant::Performance, "spirv-opt-O"),
     (Variant::Size, "spirv-opt-Os"),
@@ -423,9 +426,11 @@ impl Variant {
     /// The arguments of `spirv-opt`; empty if it does not run.
     pub fn flags(&self) -> Vec<String> {
         match self.then() {
-            Variant::Compiled(_) | Variant::Unoptimised | Variant::DriverUnoptimised | Variant::Printed(_) => {
-                Vec::new()
-            }
+            Variant::Compiled(_)
+            | Variant::Unoptimised
+            | Variant::Module
+            | Variant::DriverUnoptimised
+            | Variant::Printed(_) => Vec::new(),
             Variant::Performance => vec!["-O".into()],
             Variant::Size => vec!["-Os".into()],
             Variant::Passes(passes) => passes.iter().map(|pass| format!("--{pass}")).collect(),
@@ -437,9 +442,9 @@ impl Variant {
         matches!(self.then(), Variant::Performance | Variant::Size | Variant::Passes(_))
     }
 
-    /// True if the module is what glslang makes of the GLSL.
-    pub fn is_compiled_only(&self) -> bool {
-        !self.is_optimised() && !self.is_printed() && self.front_end().is_none()
+    /// True if a device with a front end of its own gets the text, and no module.
+    pub const fn may_be_text(&self) -> bool {
+        matches!(self, Variant::Unoptimised | Variant::DriverUnoptimised)
     }
 
     /// True if no GLSL is compiled.
@@ -506,7 +511,7 @@ impl Variant {
     pub fn weight(&self) -> u64 {
         match self {
             Variant::Unoptimised => 0,
-            Variant::DriverUnoptimised => 1,
+            Variant::Module | Variant::DriverUnoptimised => 1,
             Variant::Passes(passes) => 1 + passes.len() as u64,
             // A bug that shows without a front end is easier to look at than one that needs an optimiser.
             Variant::Printed(printing) => 2 + printing.freedoms.len() as u64,
@@ -616,8 +621,10 @@ mod tests {
         let printed = Variant::Printed(Printing::new(7, Freedom::ALL.to_vec()));
         let dxc = FrontEnd { language: Language::Hlsl, compiler: "dxc-1.7".into() };
         let compiled = [Variant::compiled(dxc.clone()), Variant::Size.by(dxc.clone()), passes.by(dxc)];
-        for variant in
-            Variant::FIXED.into_iter().chain([passes, Variant::Passes(PASSES.to_vec()), printed]).chain(compiled)
+        for variant in Variant::FIXED
+            .into_iter()
+            .chain([Variant::Module, passes, Variant::Passes(PASSES.to_vec()), printed])
+            .chain(compiled)
         {
             assert_eq!(variant.to_string().parse(), Ok(variant.clone()));
             let json = serde_json::to_string(&variant).expect("plain data");
@@ -629,7 +636,7 @@ mod tests {
     fn front_ends_have_names() {
         let variant: Variant = "hlsl@dxc+spirv-opt-O".parse().expect("a variant");
         assert_eq!((variant.language(), variant.flags()), (Language::Hlsl, vec!["-O".to_owned()]));
-        assert!(variant.is_optimised() && !variant.is_compiled_only());
+        assert!(variant.is_optimised() && !variant.may_be_text());
         for bad in ["hlsl@", "hlsl@DXC", "cg@dxc", "hlsl@dxc+printed", "hlsl@dxc+hlsl@dxc", "hlsl@dxc+", "hlsl"] {
             assert!(bad.parse::<Variant>().is_err(), "{bad}");
         }

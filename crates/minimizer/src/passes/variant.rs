@@ -5,9 +5,9 @@ use tangle_program::variant::{Printing, Variant};
 
 use super::candidates::{Candidates, chunks, each};
 
-/// The front end's module as it is; then `-O` and `-Os` as a list of passes; then fewer passes of the optimiser, or fewer freedoms of the printer.
+/// What every case is without a choice, the front end's module as it is; then `-O` and `-Os` as a list of passes; then fewer passes of the optimiser, or fewer freedoms of the printer.
 pub fn candidates(case: &Case) -> Candidates<'_> {
-    let mut variants = vec![Variant::Unoptimised];
+    let mut variants = vec![Variant::Unoptimised, Variant::Module];
     variants.extend(case.variant.listed());
     if let Variant::Passes(passes) = &case.variant {
         for (start, length) in chunks(passes.len()) {

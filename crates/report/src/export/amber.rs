@@ -115,7 +115,7 @@ enum Form {
 
 /// Amber compiles GLSL up to SPIR-V 1.5 without optimising it, and assembles all of SPIR-V. A text ends at the first END in it, wherever that stands.
 fn form(source: &Source<'_>) -> Form {
-    let from_glsl = source.case.entry_point.spirv < SpirvVersion::V1_6 && source.case.variant.is_compiled_only();
+    let from_glsl = source.case.entry_point.spirv < SpirvVersion::V1_6 && source.case.variant.may_be_text();
     if from_glsl && !source.text.contains("END") {
         Form::Glsl
     } else if !source.disassembly.contains("END") {

@@ -124,7 +124,7 @@ fn how_made(case: &Case, variant: &Variant) -> Option<String> {
             }
             Some(how_made(case, then).map_or(made.clone(), |then| format!("{made} {then}")))
         }
-        Variant::Unoptimised => None,
+        Variant::Unoptimised | Variant::Module => None,
         Variant::DriverUnoptimised => {
             Some("The pipeline is created with `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`.".into())
         }
