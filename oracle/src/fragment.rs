@@ -58,7 +58,7 @@ fn reported(word: u32, lane: u32) -> Option<(u32, bool)> {
 /// Reads and checks the records of a draw.
 pub(crate) fn check(case: &Case, words: &[u32], promise: SubgroupPromise) -> (Option<Layout>, Vec<MapFault>) {
     let Some(draw) = case.entry_point.draw() else { return (None, Vec::new()) };
-    let mut checker = Checker { case, draw, promise, faults: Vec::new() };
+    let mut checker = Checker { case, draw, promise, faults: Vec::new(), is_off_grid: false };
     let layout = checker.layout(words);
     (layout.filter(|_| checker.faults.iter().all(|fault| !fault.rule.is_fatal())), checker.faults)
 }
@@ -68,6 +68,8 @@ struct Checker<'a> {
     draw: &'a Draw,
     promise: SubgroupPromise,
     faults: Vec<MapFault>,
+    /// True if a quad is none of the grid, so that its places have no numbers.
+    is_off_grid: bool,
 }
 
 impl Checker<'_> {
@@ -115,6 +117,9 @@ impl Checker<'_> {
             members.push(found.lanes);
             helpers.push((found.helpers, found.absent));
             others.push(found.unknown);
+        }
+        if self.is_off_grid {
+            return None;
         }
         let mut layout = layout(GroupId(0), size as usize, &members, |_| (0, 0));
         for (subgroup, (helpers, absent)) in layout.subgroups.iter().zip(&helpers) {
@@ -223,7 +228,7 @@ impl Checker<'_> {
         let [columns, rows, _] = self.draw.grid();
         let expected = place.map(|[x, y, depth]| (depth * rows + y) * columns + x);
         let report = reported(word, lane).filter(|&(number, _)| Some(number) == expected);
-        let Some((place, (number, helper))) = place.zip(report) else {
+        let Some(report) = report else {
             let neighbour = place.map_or("outside of the framebuffer".to_owned(), |[x, y, _]| format!("at ({x}, {y})"));
             let seen = format!(
                 "{} is lane {}; lane {lane} has to be its neighbour {neighbour}, and reports {word:#x}",
@@ -233,11 +238,12 @@ impl Checker<'_> {
             self.fault(MapRule::Quads, seen);
             return None;
         };
-        self.note(by_lane, lane, (number, helper), place)
+        self.note(by_lane, MapRule::Quads, lane, report)
     }
 
     /// The same of a whole quad in OpenGL, which does not say which lane is where in it, nor where quads begin (rule H12): each lane is next to the others, on a
-    /// row, on a column or across. Of a quad that is none of the grid, whose places are numbered by twos, nothing is said.
+    /// row, on a column or across. Of a quad that is none of the grid, whose places are numbered by twos, nothing is said, nor of its draw: a helper outside of the
+    /// framebuffer takes itself to be at its edge.
     fn quad_in_any_order(
         &mut self,
         by_lane: &mut BTreeMap<u32, (u32, bool)>,
@@ -252,23 +258,23 @@ impl Checker<'_> {
         let mut places = vec![place];
         for (which, word) in (1..).zip(record.quad) {
             let lane = record.lane ^ which;
-            let report = reported(word, lane)
-                .filter(|&(number, _)| number < self.case.entry_point.group_size() && is_beside(self.place(number)));
+            let report = reported(word, lane).filter(|&(number, helper)| {
+                let there = self.place(number);
+                number < self.case.entry_point.group_size() && is_beside(there) && (helper || !places.contains(&there))
+            });
             let Some(report) = report else {
                 let seen = format!(
-                    "{} is lane {}; lane {lane} has to be beside it in a quad, and reports {word:#x}",
+                    "{} is lane {}; lane {lane} has to be at another place of its quad, and reports {word:#x}",
                     self.name(index),
                     record.lane
                 );
-                self.fault(MapRule::Quads, seen);
+                self.fault(MapRule::QuadsInAnyOrder, seen);
                 return None;
             };
             let there = self.place(report.0);
-            if places.contains(&there) || of_grid(there) != of_grid(place) {
-                return None;
-            }
+            self.is_off_grid |= places.contains(&there) || of_grid(there) != of_grid(place);
             places.push(there);
-            self.note(by_lane, lane, report, there)?;
+            self.note(by_lane, MapRule::QuadsInAnyOrder, lane, report)?;
         }
         Some(())
     }
@@ -277,15 +283,14 @@ impl Checker<'_> {
     fn note(
         &mut self,
         by_lane: &mut BTreeMap<u32, (u32, bool)>,
+        rule: MapRule,
         lane: u32,
-        report: (u32, bool),
-        place: [u32; 3],
+        report @ (number, helper): (u32, bool),
     ) -> Option<()> {
         let there = *by_lane.entry(lane).or_insert(report);
-        let is_fragment = |(_, helper): (u32, bool)| !helper;
-        if there != report || is_fragment(report) && !self.draw.covers(place) {
+        if there != report || !helper && !self.draw.covers(self.place(number)) {
             let seen = format!("lane {lane} is {there:?} to one lane of the quad and {report:?} to another");
-            self.fault(MapRule::Quads, seen);
+            self.fault(rule, seen);
             return None;
         }
         Some(())
@@ -405,8 +410,8 @@ mod tests {
         }
     }
 
-    /// What is a quad in no order: a lane that reports another one's number, a pixel further off, or two lanes in one place, of which nothing is said, since a quad that
-    /// is none of the grid may look like it at the edge.
+    /// What is a quad in no order: a lane that reports another one's number, a pixel further off, or two fragments in one place. Of helpers in one place nothing is said,
+    /// since a quad may begin outside of the framebuffer.
     #[test]
     fn h12_quads_in_no_order() {
         let case = include_str!("../../corpus/fragments/demote_invocation.json");
@@ -415,10 +420,11 @@ mod tests {
         let right = LaneMap::linear(&case, 8).words(&case);
         let [columns, ..] = case.entry_point.draw().expect("it is a fragment shader").grid();
         for (first, rules) in [
-            (neighbour(0, 1, false), vec![]),
-            (neighbour(1, 2, false), vec![MapRule::Quads]),
-            (neighbour(2, 1, false), vec![MapRule::Quads]),
-            (neighbour(2 * columns, 1, true), vec![MapRule::Quads]),
+            (neighbour(0, 1, true), vec![MapRule::QuadsInAnyOrder]),
+            (neighbour(0, 1, false), vec![MapRule::QuadsInAnyOrder]),
+            (neighbour(1, 2, false), vec![MapRule::QuadsInAnyOrder]),
+            (neighbour(2, 1, false), vec![MapRule::QuadsInAnyOrder]),
+            (neighbour(2 * columns, 1, true), vec![MapRule::QuadsInAnyOrder]),
         ] {
             let mut words = right.clone();
             // What the first fragment hears of the lane next to it.
@@ -427,5 +433,10 @@ mod tests {
             let broken: Vec<MapRule> = faults.iter().map(|fault| fault.rule).collect();
             assert_eq!((layout, broken), (None, rules), "{first:#x}");
         }
+        let mut case = case;
+        case.entry_point.launch = Launch::Draw(Draw::new([1, 1], vec![[[0, 0], [2, 0], [0, 2]]]));
+        let mut words = LaneMap::linear(&case, 8).words(&case);
+        words[7..10].copy_from_slice(&[1, 2, 3].map(|lane| neighbour(0, lane, true)));
+        assert_eq!(check(&case, &words, promise), (None, vec![]));
     }
 }

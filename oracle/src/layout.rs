@@ -103,6 +103,8 @@ pub enum MapRule {
     /// The lanes of a quad are those of neighbouring pixels, in their order (rule H2), or in a workgroup those that the derivative group says
     /// (rule M9).
     Quads,
+    /// In OpenGL the lanes of a quad are those of neighbouring pixels, in any order (rule H12).
+    QuadsInAnyOrder,
     /// At tier maximal helper invocations are active from the beginning (rule H4).
     ActiveHelpers,
     /// Before rasterisation each invocation of each item is executed at least once, and writes a record each time (rule I1).
@@ -116,7 +118,7 @@ pub enum MapRule {
 
 impl MapRule {
     /// Every rule, in the order of declaration.
-    pub const ALL: [MapRule; 16] = [
+    pub const ALL: [MapRule; 17] = [
         MapRule::Written,
         MapRule::Token,
         MapRule::LaneIds,
@@ -129,6 +131,7 @@ impl MapRule {
         MapRule::SubgroupIds,
         MapRule::Coverage,
         MapRule::Quads,
+        MapRule::QuadsInAnyOrder,
         MapRule::ActiveHelpers,
         MapRule::Executions,
         MapRule::NoHelpers,
@@ -147,6 +150,7 @@ impl MapRule {
             MapRule::Written | MapRule::EntryBallot => RuleNumber::new('M', 7),
             MapRule::Coverage => RuleNumber::new('H', 1),
             MapRule::Quads => RuleNumber::new('H', 2),
+            MapRule::QuadsInAnyOrder => RuleNumber::new('H', 12),
             MapRule::ActiveHelpers => RuleNumber::new('H', 4),
             MapRule::Executions => RuleNumber::new('I', 1),
             MapRule::NoHelpers => RuleNumber::new('I', 3),
@@ -173,6 +177,7 @@ impl MapRule {
             MapRule::SubgroupIds => "gl_SubgroupID is one number in each subgroup and differs between subgroups",
             MapRule::Coverage => "exactly the fragments of the triangles execute the shader and store",
             MapRule::Quads => "lanes 4q to 4q+3 are a quad of neighbouring invocations, in the order of rows",
+            MapRule::QuadsInAnyOrder => "lanes 4q to 4q+3 are a quad of neighbouring invocations, in any order",
             MapRule::ActiveHelpers => "helper invocations are active as long as their quad has a fragment",
             MapRule::Executions => "each vertex or primitive is executed at least once, and writes a record each time",
             MapRule::Payload => {
@@ -187,7 +192,7 @@ impl MapRule {
         match self {
             // Fragments may be executed more often than once, which may look like a quad that is none (rule H1); and a vertex without a store
             // may be taken for a helper (rule I3).
-            MapRule::Quads | MapRule::NoHelpers => Severity::Strong,
+            MapRule::Quads | MapRule::QuadsInAnyOrder | MapRule::NoHelpers => Severity::Strong,
             _ => Severity::Hard,
         }
     }
@@ -203,6 +208,7 @@ impl MapRule {
                 | MapRule::EntryBallot
                 | MapRule::Coverage
                 | MapRule::Quads
+                | MapRule::QuadsInAnyOrder
                 | MapRule::Executions
                 | MapRule::NoHelpers
         )
@@ -326,7 +332,7 @@ mod tests {
     #[test]
     fn maps_that_may_be_right_after_all_are_strong() {
         let strong = MapRule::ALL.into_iter().filter(|rule| rule.severity() != Severity::Hard);
-        assert_eq!(strong.collect::<Vec<_>>(), [MapRule::Quads, MapRule::NoHelpers]);
+        assert_eq!(strong.collect::<Vec<_>>(), [MapRule::Quads, MapRule::QuadsInAnyOrder, MapRule::NoHelpers]);
         assert_eq!(MapRule::Quads.severity(), Severity::Strong);
     }
 

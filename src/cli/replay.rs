@@ -101,10 +101,11 @@ fn part(shard: Option<Shard>, fraction: Option<Fraction>, start: Option<u32>) ->
 
 /// Prints a record. Where nothing can be printed the summary fails, too.
 fn told(record: &Record) {
-    let _ = say!("{}", record.line());
-    if record.status.is_unexpected() {
-        let _ = say!("{}", record.detail);
-    }
+    // At once: devices run side by side.
+    let _ = match record.status.is_unexpected() {
+        true => say!("{}\n{}", record.line(), record.detail),
+        false => say!("{}", record.line()),
+    };
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Found> {

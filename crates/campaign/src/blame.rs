@@ -95,6 +95,7 @@ fn variants(own: &Variant) -> Vec<Variant> {
     let single = |pass: &&'static str| Variant::of_passes([*pass]);
     let mut all = match own.then() {
         Variant::Unoptimised => vec![Variant::DriverUnoptimised, Variant::Performance, Variant::Size],
+        Variant::Module => vec![Variant::Unoptimised, Variant::Performance, Variant::Size],
         _ => vec![Variant::Unoptimised],
     };
     match own.then() {

@@ -237,7 +237,7 @@ impl Plan {
             tier.map_or("any", Tier::name),
             if stages.is_empty() { String::new() } else { format!(" in stage {}", stages.join(", ")) }
         );
-        let takes_both = |target: &Target| target.has_front_end() && target.capabilities.takes_modules;
+        let takes_both = |target: &Target| target.capabilities.dialect.is_opengl() && target.capabilities.takes_modules;
         let modules = targets.iter().any(takes_both).then_some((Drawn::Fixed(Variant::Module), MODULE_WEIGHT));
         let variants = VARIANT_WEIGHTS.iter().cloned().chain(modules).collect();
         Ok(Plan { choice, classes, variants })

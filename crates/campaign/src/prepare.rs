@@ -343,6 +343,26 @@ mod tests {
         case
     }
 
+    /// A program of OpenGL is of texts or of modules, and has as many shaders either way (ARB_gl_spirv, LinkProgram).
+    #[test]
+    fn a_program_of_opengl_is_of_one_kind() {
+        for (json, count) in [
+            (include_str!("../../../corpus/fragments/flat_inputs.json"), 1),
+            (include_str!("../../../corpus/stages/tessellation_control.json"), 2),
+            (include_str!("../../../corpus/stages/vertex.json"), 0),
+        ] {
+            for (variant, is_text) in [(Variant::Unoptimised, true), (Variant::Module, false), (Variant::Size, false)] {
+                let case = Case { variant, ..Case::from_json(json).expect("a case of the corpus") };
+                let job = job(&prepare(case).expect("it compiles"), Dialect::OpenGl, 1);
+                let beside = job.pipeline.beside();
+                assert_eq!(beside.len(), count);
+                assert!(beside.iter().all(|(_, module)| module.is_empty() == is_text));
+                assert_eq!((job.spirv.is_empty(), job.source.is_some()), (is_text, is_text));
+                assert!(job.source.is_none_or(|source| source.beside.len() == count));
+            }
+        }
+    }
+
     #[test]
     fn a_module_without_the_promise_of_its_shader_is_found() {
         let case = Case::from_json(include_str!("../../../corpus/vectors/V03.json")).expect("a case of the corpus");

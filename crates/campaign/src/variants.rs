@@ -33,7 +33,8 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>, case: &Case) -> 
     }
     let mut variants = vec![case.variant.clone()];
     let fits = |variant: &Variant| *variant != case.variant && variant.fits(&case.entry_point);
-    let modules = targets.iter().any(|target| target.has_front_end()).then_some(Variant::Module);
+    let is_opengl = |target: &&Target| target.capabilities.dialect.is_opengl();
+    let modules = targets.iter().any(is_opengl).then_some(Variant::Module);
     variants.extend(Variant::FIXED.into_iter().chain(modules).filter(fits));
     let mut rows: Vec<VariantRow> = Vec::new();
     let mut proofs = Vec::new();

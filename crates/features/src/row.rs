@@ -67,7 +67,8 @@ pub enum OpenGl {
     Operation(u32),
     /// By the bit of this stage in `GL_SUBGROUP_SUPPORTED_STAGES_KHR` (KHR_shader_subgroup, SG.2.2).
     Stage(Stage),
-    /// By limits that are at least so large: the names that glGetIntegerv takes, each with the least value, and what that is in words.
+    /// By limits that are at least so large: the names that glGetIntegerv takes, each with the least value, and what that is in words. A name that
+    /// a context does not know has 0.
     Limits(&'static [(u32, u32)], &'static str),
     /// By having all these extensions of its shading language, each of which defines a macro of its name (GLSL 4.60 §3.3).
     Language(&'static [&'static str]),

@@ -115,6 +115,9 @@ quotations! {
     /// P11: a quad is lanes 4q to 4q+3.
     QUADS = "Vulkan, Shaders, Scope, Quad",
         "In all shaders, each invocation in a quad scope instance is formed of invocations in adjacent subgroup invocation indices";
+    /// H12: in OpenGL in any order.
+    QUADS_IN_ANY_ORDER = "KHR_shader_subgroup (OpenGL), Quad Subgroup Operations",
+        "each quad corresponds to one of the groups of four shader invocations used for derivatives. The order in which the fragments appear within the quad is implementation-defined.";
     /// I3: only fragment shaders have helper invocations.
     HELPERS_ARE_OF_FRAGMENTS = "Vulkan, Shaders, Helper Invocations",
         "operations in a fragment shader, additional invocations may be spawned in order to ensure correct results.";

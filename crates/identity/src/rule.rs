@@ -333,6 +333,7 @@ pub fn of_map(rule: MapRule) -> Rule {
         MapRule::NumSubgroups => Rule::quoted(NUM_SUBGROUPS, because),
         MapRule::Coverage => Rule::quoted(COVERAGE, because),
         MapRule::Quads => Rule::quoted(QUADS, because),
+        MapRule::QuadsInAnyOrder => Rule::quoted(QUADS_IN_ANY_ORDER, because),
         MapRule::ActiveHelpers => Rule::quoted(HELPERS_STAY, because),
         MapRule::NoHelpers => Rule::quoted(HELPERS_ARE_OF_FRAGMENTS, because),
         MapRule::Payload => Rule::quoted(PAYLOAD, because),

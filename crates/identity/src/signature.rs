@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tangle_oracle::judge::{Judgement, Kind as Wrong, Mismatch, Observation, Verdict};
 use tangle_oracle::map::{LaneMap, MapRule, SubgroupPromise};
 use tangle_oracle::observed::TangleRule;
+use tangle_program::api::Api;
 use tangle_program::case::{Case, Tier};
 use tangle_program::subgroup::{Category, Severity, SubgroupOp};
 use tangle_program::tree::{Expr, Function, SiteId, Stmt, VarId, walk_block};
@@ -537,9 +538,10 @@ impl Signature {
 }
 
 fn is_changed_after_loop(case: &Case, observation: &Observation) -> bool {
-    // What the device promises of subgroup sizes was judged; here, any that it shows will do.
+    // What the device promises of subgroups was judged; here, any size and order of quads that it shows will do.
     let size = observation.map.get(1).copied().unwrap_or(0);
-    let (map, _) = LaneMap::check(case, &observation.map, SubgroupPromise::vulkan(size, size, size));
+    let any = SubgroupPromise { api: Api::OpenGl, ..SubgroupPromise::vulkan(size, size, size) };
+    let (map, _) = LaneMap::check(case, &observation.map, any);
     let account = map.and_then(|map| Account::new(case, map, Some(observation)).ok());
     account.is_some_and(|account| account.first().is_some_and(|first| after_loop(&account, &first).is_some()))
 }

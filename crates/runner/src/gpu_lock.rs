@@ -338,6 +338,27 @@ mod tests {
         }
     }
 
+    /// A GPU has one lock whatever it is driven by, if that says which GPU it is.
+    #[test]
+    fn who_takes_turns() {
+        let gpu = DeviceInfo {
+            device_type: DeviceType::DiscreteGpu,
+            device_uuid: Uuid([7; 16]),
+            ..crate::worker::null::null_device("gpu", DriverMode::Execute)
+        };
+        let in_opengl = |device_type, device_uuid| DeviceInfo {
+            device_type,
+            device_uuid,
+            opengl: Some(crate::info::OpenGlInfo::default()),
+            ..gpu.clone()
+        };
+        let lock = path(&gpu);
+        assert!(lock.is_some());
+        assert_eq!(path(&in_opengl(DeviceType::Other, gpu.device_uuid)), lock);
+        assert_eq!(path(&in_opengl(DeviceType::Other, Uuid::default())), None);
+        assert_eq!(path(&in_opengl(DeviceType::Cpu, gpu.device_uuid)), None);
+    }
+
     #[test]
     fn a_device_is_opened_beside_no_draw() {
         let folder = tempfile::tempdir().unwrap();

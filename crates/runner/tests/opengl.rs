@@ -176,7 +176,7 @@ const FRAGMENT: [(ShaderStage, &str); 2] = [
     (
         ShaderStage::Vertex,
         "layout(SETbinding = 5, std430) readonly buffer Corners { uint corners[]; };
-        layout(location = 0) flat out uint first;
+        layout(location = 0) out uint first;
         void main() {
             uint at = uint(VERTEX) * 2u;
             first = uint(VERTEX);
@@ -337,9 +337,32 @@ fn every_stage_draws_where_it_should() {
                 }
             }
         }
-        // A compute shader after draws is not discarded with their primitives.
-        let fine = source("#version 450\nlayout(local_size_x = 1) in;\nvoid main() { }", [1; 3]);
-        let launches = vec![Launch { groups: [1, 1, 1], ..Launch::default() }];
-        completed(device.run(Job { source: fine, launches, ..Job::default() }));
+        after_draws(device);
     });
+}
+
+/// What one job leaves of the context's state changes nothing of the next: fragments are there behind stages before rasterisation, in a larger framebuffer,
+/// and compute shaders behind fragments.
+fn after_draws(device: &Device) {
+    let draws = draws();
+    let has = |draw: &&Drawn| device.info().features.contains(draw.needs);
+    let fragments = &draws[0];
+    for before in draws[1..].iter().filter(has) {
+        completed(device.run(job_of(before, true)));
+        let mut larger = job_of(fragments, true);
+        let Pipeline::Fragment(raster) = &mut larger.pipeline else { panic!("fragments are drawn") };
+        (raster.width, raster.height) = (5, 7);
+        completed(device.run(larger));
+        completed(device.run(job_of(before, true)));
+        let words = completed(device.run(job_of(fragments, true))).launches[0].buffers[0].to_words();
+        assert_eq!(words, fragments.words, "{}: fragments behind {}", device.info().name, before.name);
+    }
+    let text = "#version 450
+layout(local_size_x = 1) in;
+layout(binding = 3, std430) buffer Log { uint words[]; };
+void main() { words[0] = 7u; }";
+    let buffers = vec![storage(3, Init::Zero { words: 1 })];
+    let launches = vec![Launch { groups: [1, 1, 1], buffers, ..Launch::default() }];
+    let computed = completed(device.run(Job { source: source(text, [1; 3]), launches, ..Job::default() }));
+    assert_eq!(computed.launches[0].buffers[0].to_words(), [7]);
 }

@@ -468,14 +468,13 @@ fn corners(case: &Case) -> String {
         true => ("#extension GL_ARB_shader_viewport_layer_array : require\n", "    gl_Layer = gl_InstanceIndex;\n"),
         false => ("", ""),
     };
-    let declared: String =
-        (0..flats).map(|k| format!("layout(location = {}) flat out uint FLAT{k};\n", k + 1)).collect();
+    let declared: String = (0..flats).map(|k| format!("layout(location = {}) out uint FLAT{k};\n", k + 1)).collect();
     let set: String = (0..flats).map(|k| format!("    FLAT{k} = words[at + {}u];\n", k + 2)).collect();
     format!(
         "#version 450
 #pragma shader_stage(vertex)
 {extension}layout(set = 0, binding = {}, std430) readonly buffer Corners {{ uint words[]; }};
-layout(location = 0) flat out uint triangle;
+layout(location = 0) out uint triangle;
 {declared}
 void main() {{
     uint at = uint(gl_VertexIndex) * {}u;
@@ -509,6 +508,33 @@ mod tests {
         ] {
             let draw = Draw { layers, samples, ..Draw::new([1, 1], vec![triangle; 2]) };
             assert_eq!(slice(&draw), expected);
+        }
+    }
+
+    /// OpenGL has neither descriptor sets nor the built-ins of Vulkan, and its front ends take no pragma before an extension.
+    #[test]
+    fn nothing_of_vulkan_is_left_in_opengl() {
+        let cases = [
+            include_str!("../../../../corpus/fragments/layers.json"),
+            include_str!("../../../../corpus/fragments/flat_inputs.json"),
+            include_str!("../../../../corpus/stages/vertex.json"),
+            include_str!("../../../../corpus/stages/tessellation_control.json"),
+            include_str!("../../../../corpus/stages/tessellation_evaluation.json"),
+            include_str!("../../../../corpus/stages/geometry.json"),
+            include_str!("../../../../corpus/stages/task_payload.json"),
+            include_str!("../../../../corpus/stages/mesh_by_task.json"),
+        ];
+        for json in cases {
+            let case = Case::from_json(json).expect("a case of the corpus");
+            let own = (case.entry_point.stage, crate::glsl::print_in(&case, Dialect::OpenGl).text);
+            let beside = beside_in_opengl(&case);
+            assert_eq!(beside.len(), super::beside(&case).len());
+            for (stage, text) in beside.into_iter().chain([own]) {
+                for of_vulkan in ["set =", "#pragma", "gl_VertexIndex", "gl_InstanceIndex", "push_constant", "flat out"]
+                {
+                    assert!(!text.contains(of_vulkan), "{stage:?} has {of_vulkan}: {text}");
+                }
+            }
         }
     }
 

@@ -177,8 +177,14 @@ impl Context {
         extensions.split(' ').any(|extension| extension == "EGL_MESA_device_software")
     }
 
+    /// Destroys it, and leaves no context current. One that cannot be destroyed stays where it is.
+    pub(super) fn destroy(self, egl: &Egl) {
+        let _ = egl.make_current(self.display, None, None, None);
+        let _ = egl.destroy_context(self.display, self.context);
+    }
+
     /// Makes it the current context of this thread, without a surface (EGL_KHR_surfaceless_context).
-    pub(super) fn make_current(&self, egl: &Egl) -> Result<(), egl::Error> {
+    fn make_current(&self, egl: &Egl) -> Result<(), egl::Error> {
         egl.make_current(self.display, None, None, Some(self.context))
     }
 }

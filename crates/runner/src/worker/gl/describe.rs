@@ -176,10 +176,10 @@ pub(super) fn describe(gl: &glow::Context, functions: &Functions, platform: &str
         timestamp_period: 0.0,
         task: of_mesh_shaders.map_or_else(WorkgroupLimits::default, |()| workgroups(TASK)),
         mesh: of_mesh_shaders.map_or_else(WorkgroupLimits::default, |()| workgroups(MESH)),
-        sample_counts: draw::sample_counts(gl, functions),
         ..Limits::default()
     };
     check(gl, "glGetIntegerv").map_err(|failure| format!("{platform}: {failure:?}"))?;
+    let limits = Limits { sample_counts: draw::sample_counts(gl, functions), ..limits };
     let (renderer, driver_info) = (text(glow::RENDERER), text(glow::VERSION));
     let maker = match driver_info.contains("Mesa") {
         true => renderer.split(' ').next().unwrap_or_default().to_owned(),
@@ -211,6 +211,13 @@ pub(super) fn describe(gl: &glow::Context, functions: &Functions, platform: &str
         opengl: Some(opengl),
         webgpu: None,
     })
+}
+
+/// True if the renderer is a layer on another interface, and does not say that a driver on the processors is beneath: EGL's device is not what executes then.
+/// zink says `zink Vulkan 1.4(llvmpipe (LLVM 19.1.7, 256 bits) (MESA_LLVMPIPE))`.
+pub(super) fn runs_on_another_driver(info: &DeviceInfo) -> bool {
+    let of_processors = ["llvmpipe", "SwiftShader", "softpipe"];
+    info.device_name.starts_with("zink") && !of_processors.iter().any(|name| info.device_name.contains(name))
 }
 
 /// `VkPhysicalDeviceIDProperties::deviceUUID` of the first device behind the current context, if it says it (EXT_memory_object).

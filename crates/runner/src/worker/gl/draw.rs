@@ -102,7 +102,7 @@ impl<'gl> Surface<'gl> {
             Pipeline::Compute | Pipeline::Task { .. } | Pipeline::Mesh { .. } | Pipeline::Items(_) => &one,
         };
         let failed = |call| move |result| Failure::Error { call, result };
-        // SAFETY: the context is current. The numbers are within the limits of every context (check.rs).
+        // SAFETY: the context is current; numbers that it does not allow give an error.
         unsafe {
             let framebuffer = gl.create_framebuffer().map_err(failed("glGenFramebuffers"))?;
             let vertices = match gl.create_vertex_array() {
@@ -153,22 +153,26 @@ impl<'gl> Surface<'gl> {
     /// Draws, with the program that is bound: as many vertices as there are groups in x, and instances in y, or these workgroups of task or mesh shaders.
     pub(super) fn draw(&self, pipeline: &Pipeline, [x, y, z]: [u32; 3]) -> Result<(), Failure> {
         // SAFETY: a linked program is bound, its buffers are large enough (check.rs), and the counts are within the limits.
-        unsafe {
+        let call = unsafe {
             match (topology(pipeline), self.functions.draw_mesh_tasks) {
                 (Some(topology), _) => {
                     if topology == glow::PATCHES {
                         self.gl.patch_parameter_i32(glow::PATCH_VERTICES, 1);
                     }
                     self.gl.draw_arrays_instanced(topology, 0, x as i32, y as i32);
+                    "glDrawArraysInstanced"
                 }
-                (None, Some(draw_mesh_tasks)) => draw_mesh_tasks(x, y, z),
+                (None, Some(draw_mesh_tasks)) => {
+                    draw_mesh_tasks(x, y, z);
+                    "glDrawMeshTasksEXT"
+                }
                 (None, None) => {
                     let result = "it is not there".to_owned();
                     return Err(Failure::Error { call: "glDrawMeshTasksEXT", result });
                 }
             }
-        }
-        check(self.gl, "glDrawArraysInstanced")
+        };
+        check(self.gl, call)
     }
 
     /// Where the samples of its pixels are, in 16ths from where `gl_FragCoord` begins; `None` if one is anywhere else.

@@ -15,7 +15,7 @@ use crate::check;
 use crate::gpu_lock::Outdated;
 use crate::info::DriverMode;
 use crate::job::{Buffer, BufferKind, Init, Job, Launch, Pipeline, ReadBackMode, ShaderStage};
-use crate::outcome::{Completed, LaunchOutput, Outcome, ReadBack, Stage};
+use crate::outcome::{Completed, LaunchOutput, Outcome, ReadBack, Stage, Times};
 use crate::worker::progress::{Progress, micros};
 use crate::worker::rewrite::rewritten;
 use crate::worker::this_process::{ExitStatus, leave};
@@ -116,7 +116,7 @@ impl Session {
             };
             let drawn = surface.as_ref().map(|surface| (surface, &job.pipeline));
             for (index, launch) in (0..).zip(&job.launches) {
-                let output = self.launch(&program, drawn, launch, index, completed, progress)?;
+                let output = self.launch(&program, drawn, launch, index, &mut completed.times, progress)?;
                 completed.launches.push(output);
             }
         }
@@ -150,17 +150,37 @@ impl Session {
         }
     }
 
+    /// Runs a launch, with the right to be on the GPU from its buffers to what comes back: a driver may copy at any of its calls.
     fn launch(
         &self,
         program: &Program<'_>,
         drawn: Option<(&Surface<'_>, &Pipeline)>,
         launch: &Launch,
         index: u32,
-        completed: &mut Completed,
+        times: &mut Times,
+        progress: &mut Progress,
+    ) -> Result<LaunchOutput, Failure> {
+        let held = self.lock.hold(drawn.is_some(), || progress.enter(Stage::Lock { launch: index }));
+        let held = held.unwrap_or_else(|Outdated| leave(ExitStatus::Outdated));
+        let output = self.launch_there(program, drawn, launch, index, times, progress);
+        match output {
+            Err(Failure::Lost) => self.lock.count_reset(),
+            Err(_) => {}
+            Ok(_) => held.count_launch(),
+        }
+        output
+    }
+
+    fn launch_there(
+        &self,
+        program: &Program<'_>,
+        drawn: Option<(&Surface<'_>, &Pipeline)>,
+        launch: &Launch,
+        index: u32,
+        times: &mut Times,
         progress: &mut Progress,
     ) -> Result<LaunchOutput, Failure> {
         let gl = &self.gl;
-        let times = &mut completed.times;
         progress.enter(Stage::Prepare { launch: index });
         let begin = Instant::now();
         let mut buffers = Buffers { gl, buffers: Vec::with_capacity(launch.buffers.len() + 1) };
@@ -175,17 +195,8 @@ impl Session {
         }
         program.bind();
         times.prepare_us += micros(begin);
-        let held = self.lock.hold(drawn.is_some(), || progress.enter(Stage::Lock { launch: index }));
-        let held = held.unwrap_or_else(|Outdated| leave(ExitStatus::Outdated));
         let begin = Instant::now();
-        let executed = self.submit(drawn, launch, index, progress);
-        match executed {
-            Err(Failure::Lost) => self.lock.count_reset(),
-            Err(_) => {}
-            Ok(()) => held.count_launch(),
-        }
-        drop(held);
-        executed?;
+        self.submit(drawn, launch, index, progress)?;
         times.submit_wait_us += micros(begin);
         progress.enter(Stage::ReadBack { launch: index });
         let begin = Instant::now();

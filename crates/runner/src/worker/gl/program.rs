@@ -143,7 +143,7 @@ pub(super) fn link<'gl>(gl: &'gl glow::Context, shaders: &[Shader<'gl>]) -> Resu
 }
 
 impl Program<'_> {
-    /// Makes it the program that dispatches run.
+    /// Makes it the program that dispatches and draws run.
     pub(super) fn bind(&self) {
         // SAFETY: the program is linked.
         unsafe { self.gl.use_program(Some(self.program)) };
