@@ -351,7 +351,7 @@ mod tests {
             (include_str!("../../../corpus/stages/tessellation_control.json"), 2),
             (include_str!("../../../corpus/stages/vertex.json"), 0),
         ] {
-            for (variant, is_text) in [(Variant::Unoptimised, true), (Variant::Module, false), (Variant::Size, false)] {
+            for (variant, is_text) in [(Variant::Unoptimised, true), (Variant::Module, false)] {
                 let case = Case { variant, ..Case::from_json(json).expect("a case of the corpus") };
                 let job = job(&prepare(case).expect("it compiles"), Dialect::OpenGl, 1);
                 let beside = job.pipeline.beside();
