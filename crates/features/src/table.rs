@@ -145,7 +145,7 @@ const DERIVATIVES: Origin = Origin::extension(c"VK_KHR_compute_shader_derivative
 const ATOMIC_FLOAT: Origin = Origin::extension(ash::ext::shader_atomic_float::NAME);
 const ROTATE: Origin = Origin::extension(ash::khr::shader_subgroup_rotate::NAME);
 
-/// What a fragment shader needs of OpenGL: lane map, log, arrays and inputs, and in the vertex shader beside it the corners (OpenGL 4.6, tables 23.56 and 23.60:
+/// What a fragment shader needs of OpenGL: lane map, log, arrays and inputs, and in the vertex shader beside it the corners (OpenGL 4.6, Implementation Dependent Values:
 /// `GL_MAX_FRAGMENT_SHADER_STORAGE_BLOCKS`, `GL_MAX_VERTEX_SHADER_STORAGE_BLOCKS`, which may be 0).
 const FRAGMENT_BLOCKS: &[(u32, u32)] = &[(0x90DA, 4), (0x90D6, 1)];
 /// The same of the stages before rasterisation, in their order; two of tessellation (`GL_MAX_TESS_CONTROL_SHADER_STORAGE_BLOCKS` and so on).

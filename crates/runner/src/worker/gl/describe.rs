@@ -147,13 +147,16 @@ pub(super) fn describe(gl: &glow::Context, functions: &Functions, platform: &str
     // SAFETY: the index is one of the three dimensions.
     let three = |name: u32| [0, 1, 2].map(|index| unsafe { gl.get_parameter_indexed_i32(name, index) }.max(0) as u32);
     let uniform = number(glow::MAX_UNIFORM_BLOCK_SIZE);
-    let of_mesh_shaders = features.contains(Feature::MeshShader).then_some(());
-    let workgroups = |[size, invocations, count, total, shared]: [u32; 5]| WorkgroupLimits {
-        max_size: three(size),
-        max_invocations: number(invocations),
-        max_count: three(count),
-        max_total_count: number(total),
-        max_shared_memory: number(shared),
+    let has_mesh_shaders = features.contains(Feature::MeshShader);
+    let workgroups = |[size, invocations, count, total, shared]: [u32; 5]| match has_mesh_shaders {
+        true => WorkgroupLimits {
+            max_size: three(size),
+            max_invocations: number(invocations),
+            max_count: three(count),
+            max_total_count: number(total),
+            max_shared_memory: number(shared),
+        },
+        false => WorkgroupLimits::default(),
     };
     let limits = Limits {
         max_workgroup_size: three(glow::MAX_COMPUTE_WORK_GROUP_SIZE),
@@ -174,8 +177,8 @@ pub(super) fn describe(gl: &glow::Context, functions: &Functions, platform: &str
         // glBufferData takes a signed size.
         max_allocation: i32::MAX as u64,
         timestamp_period: 0.0,
-        task: of_mesh_shaders.map_or_else(WorkgroupLimits::default, |()| workgroups(TASK)),
-        mesh: of_mesh_shaders.map_or_else(WorkgroupLimits::default, |()| workgroups(MESH)),
+        task: workgroups(TASK),
+        mesh: workgroups(MESH),
         ..Limits::default()
     };
     check(gl, "glGetIntegerv").map_err(|failure| format!("{platform}: {failure:?}"))?;
