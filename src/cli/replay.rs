@@ -100,7 +100,7 @@ fn part(shard: Option<Shard>, fraction: Option<Fraction>, start: Option<u32>) ->
 }
 
 /// Prints a record. Where nothing can be printed the summary fails, too.
-fn told(record: &Record) {
+fn print_record(record: &Record) {
     // At once: devices run side by side.
     let _ = match record.status.is_unexpected() {
         true => say!("{}\n{}", record.line(), record.detail),
@@ -121,7 +121,7 @@ pub fn run(args: &Args) -> anyhow::Result<Found> {
         skips: read_list(&args.skips, Patterns::parse)?,
         shard: part(args.shard, args.fraction, args.fraction_start)?,
         runs: args.runs,
-        each: if args.verbose { told } else { |_| () },
+        each: if args.verbose { print_record } else { |_| () },
         ..ReplayOptions::default()
     };
     let targets = args.devices.open(Jobs::One)?;

@@ -32,7 +32,7 @@ use crate::uniform::{Tangles, is_uniform};
 use tangle_program::case::{Case, EntryPoint, Tier};
 use tangle_program::memory::{ArrayId, Shared, Sync};
 use tangle_program::ops::BinaryOp;
-use tangle_program::subgroup::{Category, SubgroupOp};
+use tangle_program::subgroup::SubgroupOp;
 use tangle_program::tree::{
     Block, Builtin, Discard, Expr, Function, FunctionId, Load, Loop, LoopKind, Program, Stmt, walk_block,
 };
@@ -242,7 +242,7 @@ pub fn check(case: &Case) -> Result<(), Race> {
     let Program { shared, functions } = &case.program;
     // Without memory and barriers there is nothing to find.
     let synchronises =
-        |stmt: &Stmt| matches!(stmt, Stmt::ControlBarrier(Sync::Barrier)) || stmt.direct_exprs().any(derives);
+        |stmt: &Stmt| matches!(stmt, Stmt::ControlBarrier(Sync::Barrier)) || stmt.direct_exprs().any(Expr::derives);
     let mut any = !shared.is_empty();
     functions.iter().for_each(|function| walk_block(&function.body, &mut |stmt| any |= synchronises(stmt)));
     let group = Group::of(&case.entry_point, case.tier);
@@ -281,11 +281,6 @@ fn summaries(
         summaries.push(Summary { uses, returns_apart, derives });
     }
     Ok(summaries)
-}
-
-/// True if the value is computed with a derivative.
-fn derives(expr: &Expr) -> bool {
-    expr.any(&mut |part| matches!(part, Expr::Subgroup(call) if call.op.info().category == Category::Derivative))
 }
 
 struct Walk<'a> {
@@ -426,7 +421,7 @@ impl<'a> Walk<'a> {
 
     /// Derivatives stand where control flow is uniform in their group, and not where only some of it evaluate an operand.
     fn derivatives(&mut self, flow: &Flow, expr: &Expr) -> Checked<()> {
-        if derives(expr) {
+        if expr.derives() {
             self.derives = true;
             if !flow.uniform || !self.derives_together(expr) {
                 return Err("a derivative where control flow may not be uniform in its triangle or quad".into());
@@ -439,7 +434,7 @@ impl<'a> Walk<'a> {
     fn derives_together(&self, expr: &Expr) -> bool {
         let chosen = match expr {
             Expr::Binary(BinaryOp::And | BinaryOp::Or, first, _) | Expr::Select(first, ..) => {
-                !self.group.agrees_on(first) && expr.operands().skip(1).any(derives)
+                !self.group.agrees_on(first) && expr.operands().skip(1).any(Expr::derives)
             }
             _ => false,
         };

@@ -11,7 +11,6 @@ use tangle_generator::Config;
 use tangle_oracle::map::SubgroupPromise;
 use tangle_program::api::Api;
 use tangle_program::case::{Case, DerivativeGroup, Draw, FloatControls, SpirvVersion, Stage, SubgroupSize, Tier};
-use tangle_program::needs::category_of;
 use tangle_program::resource::{MAX_RESOURCES, ResourceClass};
 use tangle_program::subgroup::{Category, SubgroupOp, TABLE};
 use tangle_program::tree::{Builtin, Expr, Stmt, walk_block};
@@ -122,11 +121,7 @@ impl Capabilities {
 
     /// The interface that it is driven by.
     pub const fn api(&self) -> Api {
-        match self.dialect {
-            Dialect::OpenGl | Dialect::OpenGlArb => Api::OpenGl,
-            Dialect::Wgsl => Api::WebGpu,
-            Dialect::Vulkan | Dialect::Hlsl | Dialect::Slang => Api::Vulkan,
-        }
+        self.sizes.api
     }
 
     /// True of a device of WebGPU.
@@ -447,10 +442,7 @@ impl Capabilities {
 fn has_derivative(case: &Case) -> bool {
     let mut found = false;
     for function in &case.program.functions {
-        walk_block(&function.body, &mut |stmt| {
-            let is_one = |expr: &Expr| category_of(expr) == Some(Category::Derivative);
-            found |= stmt.direct_exprs().any(|expr| expr.any(&mut |expr| is_one(expr)));
-        });
+        walk_block(&function.body, &mut |stmt| found |= stmt.direct_exprs().any(Expr::derives));
     }
     found
 }

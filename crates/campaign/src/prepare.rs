@@ -184,10 +184,14 @@ pub fn job(prepared: &Prepared, dialect: Dialect, id: u64) -> Job {
 pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoIterator<Item = &'a Case>, id: u64) -> Job {
     let Prepared { case, spirv, .. } = prepared;
     let of_source = dialect.is_opengl() && case.variant.may_be_text();
-    // Where it does not compile, which `prepare` reports, the job says that it is no module. Source has source beside it.
-    let none = || glsl::stage::beside(case).into_iter().map(|(stage, _)| (stage, Module::default())).collect();
-    let beside = || if of_source { none() } else { beside(case).unwrap_or_default() };
-    let only = || beside().pop().map(|(_, module)| module).unwrap_or_default();
+    // Source has source beside it, and no modules.
+    let texts = if of_source { glsl::stage::beside_in_opengl(case) } else { Vec::new() };
+    let beside: Vec<(Stage, Module)> = match of_source {
+        true => texts.iter().map(|(stage, _)| (*stage, Module::default())).collect(),
+        // Where it does not compile, which `prepare` reports, the job says that it is no module.
+        false => beside(case).unwrap_or_default(),
+    };
+    let only = || beside.last().map(|(_, module)| module.clone()).unwrap_or_default();
     let size = case.entry_point.subgroup_size;
     let source = match dialect {
         Dialect::OpenGl | Dialect::OpenGlArb => of_source.then(|| glsl::print_in(case, dialect).text),
@@ -197,13 +201,8 @@ pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoItera
     Job {
         id,
         spirv: if source.is_some() { Vec::new() } else { spirv.clone() },
-        source: source.map(|text| {
-            Box::new(Source {
-                text,
-                local_size: case.entry_point.workgroups().size,
-                beside: if of_source { glsl::stage::beside_in_opengl(case) } else { Vec::new() },
-            })
-        }),
+        source: source
+            .map(|text| Box::new(Source { text, local_size: case.entry_point.workgroups().size, beside: texts })),
         pipeline: match case.entry_point.stage {
             Stage::Compute => Pipeline::Compute,
             Stage::Task => Pipeline::Task { mesh: Box::new(only()) },
@@ -218,9 +217,7 @@ pub fn job_with<'a>(prepared: &Prepared, dialect: Dialect, cases: impl IntoItera
                 });
                 Pipeline::Fragment(Box::new(Raster { vertex: only(), ..raster }))
             }
-            stage => {
-                Pipeline::Items(Box::new(ItemPipeline { stage, beside: beside(), patches: stage.draws_patches() }))
-            }
+            stage => Pipeline::Items(Box::new(ItemPipeline { stage, beside, patches: stage.draws_patches() })),
         },
         required_subgroup_size: if let SubgroupSize::Required(size) = size { Some(size) } else { None },
         subgroup_flags: SubgroupFlags {

@@ -44,7 +44,7 @@ pub struct ReplayOptions {
     pub runs: u32,
     /// Counts the cases that are through, each on each device.
     pub done: Arc<AtomicUsize>,
-    /// Is given each record as soon as it is there, in the order in which a device gets to the cases: a replay that is stopped has told what it knows.
+    /// Is given each record as soon as it is there, in the order in which a device gets to the cases: a replay that is stopped has printed what it knows.
     pub each: fn(&Record),
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tangle_program::case::{Stage, SubgroupSize};
 use tangle_program::memory::{ArrayId, AtomicOp, Shared, has_atomics};
-use tangle_program::subgroup::{Category, Gives, MAX_SUBGROUP_SIZE, SubgroupOp};
+use tangle_program::subgroup::{Gives, MAX_SUBGROUP_SIZE, SubgroupOp};
 use tangle_program::tree::{
     Arg, Arm, Atomic, Block, Builtin, Direction, Discard, Expr, Function, FunctionId, Label, Loop, LoopKind,
     MAX_ENTRY_WORDS, Program, SiteId, Stmt, VarId, walk_block,
@@ -68,9 +68,7 @@ impl Checker<'_, '_> {
     fn builtins(&self, stmt: &Stmt) -> Checked {
         let entry_point = &self.case.entry_point;
         let has_quads = entry_point.draw().is_some() || entry_point.workgroups().derivative_group.is_some();
-        let is_derivative =
-            |expr: &Expr| matches!(expr, Expr::Subgroup(call) if call.op.info().category == Category::Derivative);
-        if !has_quads && stmt.direct_exprs().any(|expr| expr.any(&mut |part| is_derivative(part))) {
+        if !has_quads && stmt.direct_exprs().any(Expr::derives) {
             refuse!("a derivative in a shader that does not say how its invocations form quads");
         }
         let stage = self.case.entry_point.stage;

@@ -3,6 +3,7 @@
 use super::{Arg, Arm, Atomic, Block, Discard, Expr, Function, LoopKind, Program, Stmt, VarId};
 use crate::memory::ArrayId;
 use crate::ops::Intrinsic;
+use crate::subgroup::Category;
 
 impl Expr {
     /// The direct operands, in order of evaluation.
@@ -78,6 +79,11 @@ impl Expr {
     /// True if something holds for this expression or for one below it.
     pub fn any<'a>(&'a self, holds: &mut dyn FnMut(&'a Expr) -> bool) -> bool {
         holds(self) || self.operands().any(|operand| operand.any(holds))
+    }
+
+    /// True if the value is computed with a derivative.
+    pub fn derives(&self) -> bool {
+        self.any(&mut |part| matches!(part, Expr::Subgroup(call) if call.op.info().category == Category::Derivative))
     }
 
     /// True for an expression of literals, which a front end may fold.

@@ -116,8 +116,16 @@ impl Session {
             };
             let drawn = surface.as_ref().map(|surface| (surface, &job.pipeline));
             for (index, launch) in (0..).zip(&job.launches) {
-                let output = self.launch(&program, drawn, launch, index, &mut completed.times, progress)?;
-                completed.launches.push(output);
+                // From its buffers to what comes back: a driver may copy at any of its calls.
+                let held = self.lock.hold(drawn.is_some(), || progress.enter(Stage::Lock { launch: index }));
+                let held = held.unwrap_or_else(|Outdated| leave(ExitStatus::Outdated));
+                let output = self.launch(&program, drawn, launch, index, &mut completed.times, progress);
+                match output {
+                    Err(Failure::Lost) => self.lock.count_reset(),
+                    Err(_) => {}
+                    Ok(_) => held.count_launch(),
+                }
+                completed.launches.push(output?);
             }
         }
         progress.enter(Stage::Cleanup);
@@ -150,28 +158,7 @@ impl Session {
         }
     }
 
-    /// Runs a launch, with the right to be on the GPU from its buffers to what comes back: a driver may copy at any of its calls.
     fn launch(
-        &self,
-        program: &Program<'_>,
-        drawn: Option<(&Surface<'_>, &Pipeline)>,
-        launch: &Launch,
-        index: u32,
-        times: &mut Times,
-        progress: &mut Progress,
-    ) -> Result<LaunchOutput, Failure> {
-        let held = self.lock.hold(drawn.is_some(), || progress.enter(Stage::Lock { launch: index }));
-        let held = held.unwrap_or_else(|Outdated| leave(ExitStatus::Outdated));
-        let output = self.launch_there(program, drawn, launch, index, times, progress);
-        match output {
-            Err(Failure::Lost) => self.lock.count_reset(),
-            Err(_) => {}
-            Ok(_) => held.count_launch(),
-        }
-        output
-    }
-
-    fn launch_there(
         &self,
         program: &Program<'_>,
         drawn: Option<(&Surface<'_>, &Pipeline)>,
