@@ -6,7 +6,7 @@ use std::time::Duration;
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use tangle_generator::{Config, from_seed};
-use tangle_interpreter::{Buffer, Dispatch, LaneMap, Limits, Module, Pipeline, PipelineOptions};
+use tangle_interpreter::{Buffer, Dispatch, Draw, LaneMap, Limits, Module, Pipeline, PipelineOptions};
 use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_runner::{thread_time, toolchain};
 
@@ -124,6 +124,7 @@ fn sizes(criterion: &mut Criterion<ProcessorTime>) {
         let dispatch = Dispatch {
             workgroups: [1, 1, 1],
             lane_map: LaneMap::linear(64, SIZE),
+            draw: Draw::default(),
             buffers: vec![Buffer { bytes: vec![0; 256], ..Buffer::default() }],
             push: iterations.to_le_bytes().to_vec(),
             limits: Limits::default(),

@@ -166,6 +166,35 @@ pub(crate) enum Group {
     QuadAll,
     QuadAny,
     Partition,
+    Derivative(Derivative, Of),
+}
+
+impl Group {
+    /// True if what a lane gets is made of its quad alone.
+    pub const fn is_of_quad(self) -> bool {
+        matches!(
+            self,
+            Group::QuadBroadcast | Group::QuadSwap(_) | Group::QuadAll | Group::QuadAny | Group::Derivative(..)
+        )
+    }
+}
+
+/// In which direction a derivative is (SPIR-V 1.6 §3.52.16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Derivative {
+    X,
+    Y,
+    /// The sum of the magnitudes of both.
+    Width,
+}
+
+/// Which lanes of the quad a derivative is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Of {
+    /// The lane's own row or column.
+    Own,
+    /// Any row or column of the quad.
+    Any,
 }
 
 /// `Group Operation` (SPIR-V 1.6 §3.28).
@@ -310,6 +339,10 @@ pub(crate) enum Op {
     Assume,
     /// The result is never to leave its width (`NoSignedWrap` if true, `NoUnsignedWrap` if not).
     NoWrap(Int2, u8, bool),
+    /// The lanes become helper invocations.
+    Demote,
+    /// Whether a lane is a helper invocation now.
+    IsHelper,
 }
 
 /// An instruction, executed for all lanes that come to it together; [`NONE`] for columns that it does not have.
@@ -579,10 +612,21 @@ pub(crate) struct Object {
     pub aliased: bool,
 }
 
+/// A flat input of a fragment shader: where its first component is, its first column and how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlatInput {
+    pub location: u32,
+    pub component: u32,
+    pub first: Reg,
+    pub count: u32,
+}
+
 /// A built-in variable: `SPIR-V` number, its first column and how many there are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BuiltInColumns {
     pub built_in: spirv::BuiltIn,
+    /// Decorated `Volatile`: what it is now, and not at the begin.
+    pub volatile: bool,
     pub first: Reg,
     pub count: u32,
 }
@@ -621,6 +665,7 @@ pub(crate) struct Code {
     pub barriers: Vec<Barrier>,
     pub objects: Vec<Object>,
     pub built_ins: Vec<BuiltInColumns>,
+    pub flat_inputs: Vec<FlatInput>,
     pub places: Vec<PlaceInfo>,
     /// Columns that have a value at the beginning of a workgroup.
     pub starts: Vec<(Reg, Start)>,

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::draw::Draw;
 use crate::module::Interface;
 pub use crate::module::Tier;
 
 /// What is fixed when a pipeline is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PipelineOptions {
-    /// Name of the entry point; if none, the only compute shader, or where there is none the only task or mesh shader.
+    /// Name of the entry point; if none, the only compute shader, or where there is none the only task, mesh or fragment shader.
     pub entry: Option<String>,
     /// Values of specialisation constants by `SpecId` (`VkSpecializationInfo`): the bits of the constant, not sign-extended. Booleans are 0 or 1.
     /// Numbers that the module does not have are ignored, as Vulkan does (VkSpecializationMapEntry).
@@ -105,13 +106,15 @@ pub struct Buffer {
     pub same_as: Option<usize>,
 }
 
-/// One `vkCmdDispatch`, with what is bound to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One `vkCmdDispatch`, or one draw for a fragment shader, with what is bound to it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Dispatch {
-    /// Number of workgroups in x, y, z.
+    /// Number of workgroups in x, y, z; 1 for a draw.
     pub workgroups: [u32; 3],
     /// The subgroup and lane of each invocation: what follows is what a device with this map does.
     pub lane_map: LaneMap,
+    /// The invocations of a fragment shader; none of another one.
+    pub draw: Draw,
     /// Storage and uniform buffers.
     pub buffers: Vec<Buffer>,
     /// Push constants, from offset 0.
@@ -148,6 +151,8 @@ mod tests {
             stage: rspirv::spirv::ExecutionModel::GLCompute,
             workgroup_size,
             quads_of_ids,
+            quad_derivatives: false,
+            inputs: Vec::new(),
             tier: Tier::Plain,
             bindings: Vec::new(),
             push_size: 0,

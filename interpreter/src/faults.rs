@@ -91,6 +91,14 @@ faults! {
     RelaxedIsPrecise: "relaxed precision is full precision",
     BitFieldShifted: "bit fields begin one bit higher",
     OpenSourceIsInactive: "a source that may be in the tangle is taken to be outside",
+    // Fragment shaders.
+    HelpersStore: "what helper invocations store has an effect",
+    HelpersAlwaysThere: "helper invocations take part wherever they come",
+    HelpersActiveAtEachTier: "helper invocations are active in each operation at every tier",
+    DemotedIsNoHelper: "an invocation that is demoted does not say so",
+    DerivativeReversed: "derivatives are differences the other way round",
+    DerivativeOfOtherRow: "fine derivatives are those of the other row and column",
+    CoarseIsFine: "a coarse derivative is that of the lane's own row and column",
     // Memory.
     LostLanesLeaveAtomics: "lanes whose path is open are taken to execute no atomics",
     OpenAddressInOrder: "atomics at open addresses are performed in the order of execution here",
@@ -110,8 +118,15 @@ faults! {
 }
 
 impl Planted {
-    /// Those that generated cases show seldom; `tests/semantics.rs` has a shader for each.
-    pub const BY_HAND: [Planted; 23] = [
+    /// Those that generated cases show seldom, or never; `tests/semantics.rs` and `tests/fragment.rs` have a shader for each.
+    pub const BY_HAND: [Planted; 30] = [
+        Planted::HelpersStore,
+        Planted::HelpersAlwaysThere,
+        Planted::HelpersActiveAtEachTier,
+        Planted::DemotedIsNoHelper,
+        Planted::DerivativeReversed,
+        Planted::DerivativeOfOtherRow,
+        Planted::CoarseIsFine,
         Planted::PrivateIsShared,
         Planted::ScopesIgnored,
         Planted::AliasesAssumed,

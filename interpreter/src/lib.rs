@@ -64,6 +64,16 @@
 //! the lane itself, a function of the lane's own ballot). An invocation whose branch depends on an open value is *lost*: it is not followed any
 //! further, and what it could have written is open ([`Why::Path`]).
 //!
+//! # Fragment shaders
+//!
+//! The fragments of a [`Draw`], and the helper invocations beside them, run as one workgroup does, but that control flow never counts as uniform in all of
+//! them. What a helper stores has no effect, and `OpDemoteToHelperInvocation` makes one. Helpers may be missing where others execute a subgroup operation
+//! with them, so that its result is open: at tier maximal those of a quad of which no fragment executes it (Vulkan, Helper Invocations: "All invocations in a
+//! quad scope instance may: become permanently inactive at any point once the only remaining invocations in that quad scope instance are helper
+//! invocations"), at the other tiers all, but for quad operations and derivatives ("helper invocations may: be considered inactive for group operations
+//! other than derivative and quad group operations"). Derivatives are differences in the quad; they are open where control flow is not uniform in the
+//! primitive, or in the quad with `QuadDerivativesKHR`.
+//!
 //! # Memory
 //!
 //! Two accesses of different invocations to one location race if one of them writes, not both are atomic, and no control barrier orders them (Vulkan memory
@@ -102,7 +112,7 @@
 //! # Example
 //!
 //! ```no_run
-//! use tangle_interpreter::{Buffer, Dispatch, LaneMap, Limits, Module, Pipeline, PipelineOptions};
+//! use tangle_interpreter::{Buffer, Dispatch, Draw, LaneMap, Limits, Module, Pipeline, PipelineOptions};
 //!
 //! # fn main() -> Result<(), tangle_interpreter::Error> {
 //! let words: Vec<u32> = Vec::new(); // of a .spv file
@@ -111,6 +121,7 @@
 //! let outcome = pipeline.run(&Dispatch {
 //!     workgroups: [1, 1, 1],
 //!     lane_map: LaneMap::linear(64, 32),
+//!     draw: Draw::default(),
 //!     buffers: vec![Buffer { set: 0, binding: 0, bytes: vec![0; 256], ..Buffer::default() }],
 //!     push: Vec::new(),
 //!     limits: Limits::default(),
@@ -124,6 +135,7 @@ mod alu;
 mod code;
 mod decode;
 pub mod dispatch;
+pub mod draw;
 mod exec;
 #[doc(hidden)]
 pub mod faults;
@@ -139,6 +151,7 @@ pub mod trace;
 mod types;
 
 pub use dispatch::{Buffer, Dispatch, LaneMap, LanePosition, Limits, PipelineOptions, Tier};
+pub use draw::{Draw, Fragment, Primitive};
 pub use module::{Binding, BindingKind, ImageShape, Interface, Module, SpecConstant};
 pub use outcome::{BufferState, End, Error, Location, OpenPath, Outcome, Reason, Rule, UndefinedBehaviour, Why};
 pub use pipeline::Pipeline;

@@ -99,12 +99,16 @@ pub enum Tier {
 pub struct Interface {
     /// Name of the entry point.
     pub entry: String,
-    /// Its execution model. `GLCompute`, `TaskEXT` and `MeshEXT` are executed.
+    /// Its execution model. `GLCompute`, `TaskEXT`, `MeshEXT` and `Fragment` are executed.
     pub stage: spirv::ExecutionModel,
-    /// Invocations of a workgroup in x, y, z.
+    /// Invocations of a workgroup in x, y, z; 1 in a fragment shader, which has none.
     pub workgroup_size: [u32; 3],
     /// True if quads are of local invocation ids (`DerivativeGroupQuadsKHR`); otherwise they may be of consecutive indices.
     pub quads_of_ids: bool,
+    /// True if derivatives may stand where control flow is uniform in the quad only (`QuadDerivativesKHR`).
+    pub quad_derivatives: bool,
+    /// Locations that a fragment shader has flat inputs at.
+    pub inputs: Vec<u32>,
     /// The strongest tier that the execution modes ask for.
     pub tier: Tier,
     /// Buffers and other resources.
@@ -113,6 +117,13 @@ pub struct Interface {
     pub push_size: u64,
     /// Specialisation constants of the module.
     pub spec_constants: Vec<SpecConstant>,
+}
+
+impl Interface {
+    /// True if it is run for a [`Draw`](crate::draw::Draw), and has no workgroups.
+    pub fn is_of_draw(&self) -> bool {
+        self.stage == spirv::ExecutionModel::Fragment
+    }
 }
 
 /// A module that was read.

@@ -48,6 +48,9 @@ pub enum Why {
     /// Undefined: the operands of the instruction leave its result undefined (shift by the width or more, bit field out of range, no bit set
     /// for `FindLSB`, clamp with crossed bounds, a remainder of negative numbers, a conversion out of range, …).
     Operands,
+    /// Undefined: the result of an atomic of a helper invocation (Vulkan, Helper Invocations: "values returned by atomic instructions in helper invocations
+    /// are undefined").
+    Helper,
     /// Undefined: a pointer out of bounds. To use it is undefined behaviour.
     OutOfBounds,
     /// Open: the convergence rules do not say which lanes execute the instruction together.
@@ -79,7 +82,10 @@ pub enum Why {
 impl Why {
     /// True if the value is undefined: it is poison, and control flow must not depend on it. False if it is defined but not known.
     pub const fn is_undefined(self) -> bool {
-        matches!(self, Why::Uninitialised | Why::Undef | Why::InactiveSource | Why::Operands | Why::OutOfBounds)
+        matches!(
+            self,
+            Why::Uninitialised | Why::Undef | Why::InactiveSource | Why::Operands | Why::Helper | Why::OutOfBounds
+        )
     }
 
     /// In a few words.
@@ -89,6 +95,7 @@ impl Why {
             Why::Undef => "undefined by the module",
             Why::InactiveSource => "the source lane is not active",
             Why::Operands => "undefined for these operands",
+            Why::Helper => "returned by an atomic of a helper invocation",
             Why::OutOfBounds => "out of bounds",
             Why::OutsideImage => "read from outside of an image",
             Why::Tangle => "the lanes that execute it together are not determined",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::decode::{Decoded, decode};
-use crate::dispatch::{Buffer, Dispatch, LaneMap, PipelineOptions};
+use crate::dispatch::{Buffer, Dispatch, PipelineOptions};
 use crate::exec::{Columns, Knowledge, Layout, Machine, Memory, Reasons, Shared, Stop, Subgroup, location};
 use crate::faults::Planted;
 use crate::lanes::Lanes;
@@ -89,7 +89,7 @@ impl Pipeline {
     /// # Errors
     /// As [`Pipeline::run`].
     pub fn run_with(&self, dispatch: &Dispatch, mut observer: Option<&mut dyn Observer>) -> Result<Outcome, Error> {
-        let layouts = self.layouts(&dispatch.lane_map, dispatch.workgroups)?;
+        let layouts = self.layouts(dispatch)?;
         let spare = self.spare_memory(dispatch, &layouts)?;
         let invocations = layouts.first().map_or(0, |layout| layout.places.len());
         let columns = Columns::take(self.decoded.code.columns as usize, invocations);
@@ -161,10 +161,9 @@ impl Pipeline {
             code,
             names,
             columns,
-            tier: interface.tier,
+            interface,
             float_modes: *float_modes,
             dispatch,
-            workgroup_size: interface.workgroup_size,
             knowledge: &known,
             fault: self.fault,
         };
@@ -312,7 +311,7 @@ impl Pipeline {
     /// Bytes that are left of the limit when everything is allocated whose size is known.
     fn spare_memory(&self, dispatch: &Dispatch, layouts: &[Layout]) -> Result<u64, Error> {
         let code = &self.decoded.code;
-        let n: u64 = self.decoded.interface.workgroup_size.iter().map(|&side| u64::from(side)).product();
+        let n = self.invocations(dispatch);
         let columns = u64::from(code.columns) * n * 12;
         let workgroup = code.objects.iter().fold(0u64, |sum, object| match object.kind {
             crate::code::ObjectKind::Workgroup(size) => sum.saturating_add(size),
@@ -335,9 +334,19 @@ impl Pipeline {
         Ok(spare)
     }
 
-    fn layouts(&self, map: &LaneMap, workgroups: [u32; 3]) -> Result<Vec<Layout>, Error> {
+    /// Invocations of a workgroup, or of a draw.
+    fn invocations(&self, dispatch: &Dispatch) -> u64 {
+        let Interface { workgroup_size, .. } = &self.decoded.interface;
+        match self.decoded.interface.is_of_draw() {
+            true => dispatch.draw.fragments.len() as u64,
+            false => workgroup_size.iter().map(|&side| u64::from(side)).product(),
+        }
+    }
+
+    fn layouts(&self, dispatch: &Dispatch) -> Result<Vec<Layout>, Error> {
+        let (map, workgroups) = (&dispatch.lane_map, dispatch.workgroups);
         let size = map.subgroup_size;
-        let n: u64 = self.decoded.interface.workgroup_size.iter().map(|&side| u64::from(side)).product();
+        let n = self.invocations(dispatch);
         if !size.is_power_of_two() || size > 128 {
             return Err(Error::Dispatch(format!("a subgroup size of {size}")));
         }
@@ -347,6 +356,15 @@ impl Pipeline {
         let count = workgroups.iter().map(|&side| u64::from(side)).product::<u64>();
         if map.workgroups.len() != 1 && map.workgroups.len() as u64 != count {
             return Err(Error::Dispatch(format!("a lane map of {} workgroups for {count}", map.workgroups.len())));
+        }
+        if self.decoded.interface.is_of_draw() {
+            let places = map.workgroups.first().map_or(&[][..], Vec::as_slice);
+            if count != 1 {
+                return Err(Error::Dispatch(format!("a draw of {count} workgroups")));
+            }
+            if let Some(fault) = dispatch.draw.fault(&self.decoded.interface.inputs, places) {
+                return Err(Error::Dispatch(fault));
+            }
         }
         map.workgroups.iter().map(|places| layout(places, size, n as usize)).collect()
     }

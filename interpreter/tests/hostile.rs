@@ -5,7 +5,9 @@ use std::sync::Mutex;
 use crate::common::{case_of, compiled, dispatch, maps, options};
 use peak_alloc::PeakAlloc;
 use tangle_interpreter::pipeline::DECODE_MEMORY;
-use tangle_interpreter::{Binding, Buffer, Dispatch, End, Error, LaneMap, Limits, Module, Pipeline, PipelineOptions};
+use tangle_interpreter::{
+    Binding, Buffer, Dispatch, Draw, End, Error, LaneMap, Limits, Module, Pipeline, PipelineOptions,
+};
 use tangle_program::case::{Case, SpirvVersion, Tier};
 use tangle_runner::toolchain::{self, AssemblyTarget};
 
@@ -86,6 +88,7 @@ fn any_dispatch(pipeline: &Pipeline) -> Dispatch {
     Dispatch {
         workgroups: [1; 3],
         lane_map: LaneMap::linear(invocations.min(1 << 14), 32),
+        draw: Draw::default(),
         buffers: interface.bindings.iter().flat_map(buffer).collect(),
         push: vec![0; interface.push_size.min(1 << 16) as usize],
         limits: LIMITS,
@@ -256,6 +259,7 @@ fn memory_is_counted_by_what_is_touched() {
         pipeline.run(&Dispatch {
             workgroups: [1; 3],
             lane_map: LaneMap::linear(64, 32),
+            draw: Draw::default(),
             buffers: vec![Buffer { bytes: vec![0; 1 << 20], ..Buffer::default() }],
             push: Vec::new(),
             limits: Limits { memory, ..Limits::default() },
@@ -273,6 +277,7 @@ fn memory_is_counted_by_what_is_touched() {
     let outcome = pipeline.expect("supported").run(&Dispatch {
         workgroups: [1; 3],
         lane_map: LaneMap::linear(64, 32),
+        draw: Draw::default(),
         buffers: vec![Buffer { bytes: vec![0; 256], ..Buffer::default() }],
         push: Vec::new(),
         limits: LIMITS,

@@ -2,6 +2,7 @@
 
 mod common;
 mod faults_of_the_tree;
+mod fragment;
 mod generated;
 mod hostile;
 mod known;

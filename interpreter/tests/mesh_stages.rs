@@ -2,7 +2,7 @@
 
 use rspirv::spirv::ExecutionModel;
 use tangle_interpreter::{
-    Buffer, Dispatch, End, Error, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule,
+    Buffer, Dispatch, Draw, End, Error, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule,
 };
 use tangle_program::case::{SpirvVersion, Stage};
 use tangle_runner::toolchain::{self, AssemblyTarget};
@@ -44,6 +44,7 @@ fn run(stage: Stage, body: &str) -> Result<Outcome, Error> {
     pipeline.run(&Dispatch {
         workgroups: [1, 1, 1],
         lane_map: LaneMap::of(pipeline.interface(), 8),
+        draw: Draw::default(),
         buffers: vec![buffer],
         push: Vec::new(),
         limits: Limits::default(),

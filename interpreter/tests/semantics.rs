@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rspirv::spirv::Op;
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
-    Buffer, Dispatch, End, Error, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule, Tier, Why,
+    Buffer, Dispatch, Draw, End, Error, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule, Tier, Why,
 };
 use tangle_program::case::{SpirvVersion, Stage};
 use tangle_runner::toolchain::{self, AssemblyTarget};
@@ -84,6 +84,7 @@ fn attempt(words: &[u32], tier: Tier, fault: Option<Planted>) -> Result<Outcome,
     let dispatch = Dispatch {
         workgroups: [1; 3],
         lane_map: LaneMap::linear(8, 8),
+        draw: Draw::default(),
         buffers: buffers.into_iter().chain(images).collect(),
         push: Vec::new(),
         limits: Limits { steps: 100_000, ..Limits::default() },
@@ -1153,6 +1154,7 @@ fn physical_storage_buffer_addresses() {
         Dispatch {
             workgroups: [1; 3],
             lane_map: LaneMap::linear(8, 8),
+            draw: Draw::default(),
             buffers: vec![
                 Buffer { binding: 0, bytes: addresses, ..Buffer::default() },
                 Buffer { binding: 1, bytes: vec![0; 4 * 8 * WORDS], ..Buffer::default() },
@@ -1209,6 +1211,7 @@ fn descriptors_that_differ_between_lanes() {
         let outcome = pipeline.expect("supported").run(&Dispatch {
             workgroups: [1; 3],
             lane_map: LaneMap::linear(8, 4),
+            draw: Draw::default(),
             buffers: vec![
                 Buffer { bytes: vec![10, 0, 0, 0], ..place(0, 0) },
                 Buffer { bytes: vec![11, 0, 0, 0], ..place(0, 1) },

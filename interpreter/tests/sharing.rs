@@ -5,7 +5,7 @@
 
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
-    Buffer, Dispatch, End, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule, Why,
+    Buffer, Dispatch, Draw, End, LaneMap, Limits, Module, Outcome, Pipeline, PipelineOptions, Rule, Why,
 };
 use tangle_program::case::{SpirvVersion, Stage};
 use tangle_runner::toolchain;
@@ -69,6 +69,7 @@ fn run_in_subgroups(words: &[u32], workgroups: u32, size: u32, fault: Option<Pla
     let dispatch = Dispatch {
         workgroups: [workgroups, 1, 1],
         lane_map: LaneMap::linear(8, size),
+        draw: Draw::default(),
         buffers: [(1, NOTHING), (0, 0), (2, 0)]
             .into_iter()
             .filter(|(at, _)| uses(*at))

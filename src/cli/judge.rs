@@ -28,7 +28,7 @@ use super::output::{put, say, say_stderr};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The shader: SPIR-V, SPIR-V assembly (.spvasm), a compute, task or mesh shader in GLSL (.comp, .task, .mesh), or AmberScript
+    /// The shader: SPIR-V, SPIR-V assembly (.spvasm), a compute, task, mesh or fragment shader in GLSL (.comp, .task, .mesh, .frag), or AmberScript
     file: PathBuf,
     /// Compare with what this module leaves for the same inputs
     #[arg(long, value_name = "FILE")]
@@ -70,6 +70,12 @@ pub struct Args {
     /// Workgroups to dispatch
     #[arg(long, value_name = "X,Y,Z", value_parser = workgroups, default_value = "1,1,1")]
     workgroups: Workgroups,
+    /// Framebuffer that one primitive covers, for a fragment shader. Where a side is odd there are helper invocations
+    #[arg(long, value_name = "WxH", value_parser = framebuffer, default_value = "8x8")]
+    framebuffer: Framebuffer,
+    /// Words of a flat input of a fragment shader, as `1=7,8`; repeat for several. Else zeros
+    #[arg(long, value_name = "LOCATION=WORDS", value_parser = flat)]
+    flat: Vec<(u32, [u32; 4])>,
     /// Lanes of a subgroup
     #[arg(long, value_name = "N", value_parser = parse_subgroup_size, default_value = "32")]
     subgroup_size: u32,
@@ -95,6 +101,9 @@ pub struct Args {
 
 #[derive(Clone, Copy)]
 struct Workgroups([u32; 3]);
+
+#[derive(Clone, Copy)]
+struct Framebuffer([u32; 2]);
 
 /// `SET.BINDING=` and the rest.
 fn binding(text: &str) -> Option<((u32, u32), &str)> {
@@ -166,6 +175,22 @@ fn workgroups(text: &str) -> Result<Workgroups, String> {
         Some([x, y, z]) => Ok(Workgroups([*x, *y, *z])),
         _ => Err("one to three positive numbers with commas".into()),
     }
+}
+
+fn framebuffer(text: &str) -> Result<Framebuffer, String> {
+    let sides = text.split_once('x').and_then(|(width, height)| Some([width.parse().ok()?, height.parse().ok()?]));
+    let is_sensible = |sides: &[u32; 2]| sides.iter().all(|side| (1..=128).contains(side));
+    sides.filter(is_sensible).map(Framebuffer).ok_or_else(|| "two numbers from 1 to 128 with an x between them".into())
+}
+
+fn flat(text: &str) -> Result<(u32, [u32; 4]), String> {
+    let found = text.split_once('=').and_then(|(location, words)| {
+        let given: Vec<u32> = words.split(',').map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let mut all = [0; 4];
+        all.get_mut(..given.len())?.copy_from_slice(&given);
+        Some((location.parse().ok()?, all))
+    });
+    found.ok_or_else(|| "not of the form LOCATION=WORDS, up to four numbers with commas".into())
 }
 
 fn tier(text: &str) -> Result<Tier, String> {
@@ -337,6 +362,8 @@ fn inputs(args: &Args) -> anyhow::Result<Inputs> {
         specialization: once(args.spec.iter().copied(), |id| format!("--spec {id}"))?,
         descriptors: once(args.descriptors.iter().copied(), |(set, binding)| format!("--descriptors {set}.{binding}"))?,
         workgroups: args.workgroups.0,
+        framebuffer: args.framebuffer.0,
+        flat: once(args.flat.iter().copied(), |location| format!("--flat {location}"))?,
         subgroup_size: args.subgroup_size,
         entry: args.entry.clone(),
         tier: args.tier,
@@ -579,7 +606,8 @@ const COLUMNS: usize = 8;
 fn as_text(judged: &Judged) -> String {
     let (interface, outcome) = (&judged.interface, &judged.outcome);
     let [x, y, z] = interface.workgroup_size;
-    let mut text = format!("{}: workgroup {x}x{y}x{z}, tier {}\n", interface.entry, tier_name(judged.tier));
+    let what = if interface.is_of_draw() { "fragment shader".into() } else { format!("workgroup {x}x{y}x{z}") };
+    let mut text = format!("{}: {what}, tier {}\n", interface.entry, tier_name(judged.tier));
     match &outcome.end {
         End::Undefined(what) => {
             let _ = writeln!(text, "undefined behaviour: {what}");

@@ -164,11 +164,12 @@ impl Capabilities {
         }
     }
 
-    /// The same in compute, task and mesh shaders only, each by itself.
-    pub fn in_workgroups(size: u32) -> Capabilities {
+    /// The same in the stages that the interpreter executes, each by itself: those before rasterisation number their invocations by an atomic counter, whose
+    /// results are open there.
+    pub fn of_interpreter(size: u32) -> Capabilities {
         let mut capabilities = Capabilities::reference(size);
         for &feature in Feature::ALL {
-            if matches!(feature.row().vulkan, Vulkan::Stage(stage) if !stage.has_workgroups()) {
+            if matches!(feature.row().vulkan, Vulkan::Stage(stage) if stage.item_names().is_some()) {
                 capabilities.features.remove(feature);
             }
         }

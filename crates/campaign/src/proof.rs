@@ -19,7 +19,7 @@ use tangle_program::case::interface::{MAP_WORDS, NOT_OBSERVED};
 use tangle_program::subgroup::lanes;
 use tangle_program::variant::single_passes;
 
-use crate::executor::interpreter::{Stopped, execute};
+use crate::executor::interpreter::{Places, Stopped, draw_of, execute};
 use crate::prepare::{Prepared, made};
 use crate::target::{Conclusion, Finish, Target};
 
@@ -39,25 +39,30 @@ pub fn prove(target: &Target, prepared: &Prepared, conclusion: &Conclusion) -> O
         return None;
     }
     let kind = conclusion.signature(case)?.kind;
-    let (map, seen) = match (&conclusion.finish, &conclusion.observation) {
+    let (places, seen) = match (&conclusion.finish, &conclusion.observation) {
         (_, Some(observation)) if matches!(kind, Kind::Value | Kind::Path) => {
-            (lane_map(target, case, &observation.map)?, Some(observation))
+            (places(target, case, &observation.map)?, Some(observation))
         }
         // The interpreter as a device stopped at it; nothing was read back.
         (Finish::Undefined { .. } | Finish::Endless { .. }, None) => {
             let size = target.capabilities.sizes.default;
-            (spirv::LaneMap::linear(case.entry_point.group_size(), size), None)
+            let in_workgroups = || spirv::LaneMap::linear(case.entry_point.group_size(), size);
+            (Places::of(case, size, in_workgroups), None)
         }
         _ => return None,
     };
-    let run = Run { target, prepared, map };
+    let run = Run { target, prepared, places };
     let blame = run.blame(seen)?;
     Some(Proof { device: target.name.clone(), blame })
 }
 
 /// Where the invocations of a device sit, for the interpreter.
-fn lane_map(target: &Target, case: &Case, words: &[u32]) -> Option<spirv::LaneMap> {
-    let (Some(map), _) = LaneMap::check(case, words, target.capabilities.sizes) else { return None };
+fn places(target: &Target, case: &Case, words: &[u32]) -> Option<Places> {
+    let (Some(map), faults) = LaneMap::check(case, words, target.capabilities.sizes) else { return None };
+    if case.entry_point.draw().is_some() {
+        // Of helpers that are not there where they have to be, and of what nothing is known, the interpreter knows as little.
+        return if faults.is_empty() { places_of_draw(case, &map) } else { None };
+    }
     let mut size = 0;
     let mut workgroups = Vec::new();
     for layout in &map.groups {
@@ -78,13 +83,32 @@ fn lane_map(target: &Target, case: &Case, words: &[u32]) -> Option<spirv::LaneMa
         }
         workgroups.push(places.into_iter().collect::<Option<Vec<_>>>()?);
     }
-    Some(spirv::LaneMap { subgroup_size: size, workgroups })
+    Some(Places { lane_map: spirv::LaneMap { subgroup_size: size, workgroups }, draw: spirv::Draw::default() })
+}
+
+/// The same of a draw: each lane that is there, and whether it began as a helper.
+fn places_of_draw(case: &Case, map: &LaneMap) -> Option<Places> {
+    let [layout] = map.groups.as_slice() else { return None };
+    if layout.others.iter().any(|&others| others != 0) {
+        return None;
+    }
+    let size = layout.subgroups.first()?.size as u32;
+    let (mut places, mut invocations) = (Vec::new(), Vec::new());
+    for (number, subgroup) in (0..).zip(&layout.subgroups) {
+        for lane in lanes(subgroup.live) {
+            let slot = subgroup.first + lane;
+            invocations.push((layout.invocation(slot).index, layout.helpers.contains(slot)));
+            places.push(spirv::LanePosition { subgroup: number, lane: lane as u32, subgroup_id: 0, num_subgroups: 0 });
+        }
+    }
+    let lane_map = spirv::LaneMap { subgroup_size: size, workgroups: vec![places] };
+    Some(Places { lane_map, draw: draw_of(case, invocations) })
 }
 
 struct Run<'a> {
     target: &'a Target,
     prepared: &'a Prepared,
-    map: spirv::LaneMap,
+    places: Places,
 }
 
 impl Run<'_> {
@@ -170,7 +194,7 @@ impl Run<'_> {
 
     fn execute(&self, module: &[u32]) -> Option<Executed> {
         let prepared = Prepared { spirv: module.to_vec(), ..self.prepared.clone() };
-        match execute(&prepared, &self.map) {
+        match execute(&prepared, &self.places) {
             Ok(observation) => Some(Executed::Leaves(observation)),
             Err(Stopped::Undefined(_, met)) => {
                 Some(Executed::Misbehaves(format!("it has undefined behaviour, and the program has none: {met}")))

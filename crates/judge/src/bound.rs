@@ -428,6 +428,8 @@ mod tests {
             stage: rspirv::spirv::ExecutionModel::GLCompute,
             workgroup_size: [1; 3],
             quads_of_ids: false,
+            quad_derivatives: false,
+            inputs: Vec::new(),
             tier: tangle_interpreter::Tier::Plain,
             bindings: Vec::new(),
             push_size: 8,
@@ -438,6 +440,7 @@ mod tests {
         let dispatch = Dispatch {
             workgroups: [1; 3],
             lane_map: tangle_interpreter::LaneMap::linear(1, 1),
+            draw: tangle_interpreter::Draw::default(),
             buffers: vec![buffer(taken, 8), buffer(5 << 50, 3)],
             push: (taken + 4).to_le_bytes().to_vec(),
             limits: tangle_interpreter::Limits::default(),

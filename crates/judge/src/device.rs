@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use tangle_files::words;
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
-    BufferState, Dispatch, End, Interface, LaneMap, LanePosition, Module, Outcome, Pipeline, PipelineOptions,
+    BufferState, Dispatch, Draw, End, Interface, LaneMap, LanePosition, Module, Outcome, Pipeline, PipelineOptions,
 };
 use tangle_program::case::SpirvVersion;
 use tangle_program::subgroup::is_subgroup_size;
@@ -528,6 +528,7 @@ fn interpret(job: &Job, subgroup_size: u32, fault: Option<Planted>) -> Result<Co
             .run(&Dispatch {
                 workgroups: launch.groups,
                 lane_map: LaneMap::of(pipeline.interface(), subgroup_size),
+                draw: Draw::default(),
                 buffers: buffers.collect(),
                 push: launch.push_constants.clone(),
                 limits: tangle_interpreter::Limits::default(),

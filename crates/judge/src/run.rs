@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tangle_interpreter::{
-    Binding, BindingKind, Buffer, Dispatch, Error, Interface, LaneMap, Limits, Module, Outcome, Pipeline,
-    PipelineOptions, Tier,
+    Binding, BindingKind, Buffer, Dispatch, Draw, Error, Interface, LaneMap, Limits, Module, Outcome, Pipeline,
+    PipelineOptions, Primitive, Tier,
 };
 
 /// What a module is run with. What is not given is made: [`Inputs::buffers`].
@@ -28,6 +28,10 @@ pub struct Inputs {
     pub descriptors: BTreeMap<(u32, u32), u32>,
     /// Workgroups in x, y, z.
     pub workgroups: [u32; 3],
+    /// Width and height of the framebuffer that a fragment shader is drawn into.
+    pub framebuffer: [u32; 2],
+    /// The words of its flat inputs by their location.
+    pub flat: BTreeMap<u32, [u32; 4]>,
     /// Lanes of a subgroup; invocations are placed in the order of their local indices.
     pub subgroup_size: u32,
     /// Name of the entry point, if there are several.
@@ -63,6 +67,8 @@ impl Default for Inputs {
             specialization: BTreeMap::new(),
             descriptors: BTreeMap::new(),
             workgroups: [1; 3],
+            framebuffer: [8, 8],
+            flat: BTreeMap::new(),
             subgroup_size: 32,
             entry: None,
             tier: None,
@@ -155,13 +161,29 @@ pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Erro
     let buffers: Result<Vec<_>, _> = interface.bindings.iter().map(|binding| buffers(binding, inputs)).collect();
     let mut push = inputs.push.clone();
     push.resize(push.len().max(interface.push_size as usize), 0);
+    let draw = draw(interface, inputs);
+    let lane_map = match interface.is_of_draw() {
+        true => draw.linear(inputs.subgroup_size),
+        false => LaneMap::of(interface, inputs.subgroup_size),
+    };
     Ok(Dispatch {
-        workgroups: inputs.workgroups,
-        lane_map: LaneMap::of(interface, inputs.subgroup_size),
+        workgroups: if interface.is_of_draw() { [1; 3] } else { inputs.workgroups },
+        lane_map,
+        draw,
         buffers: distinct(buffers?.into_iter().flatten()).chain(memory).collect(),
         push,
         limits: inputs.limits,
     })
+}
+
+/// What a fragment shader is run for: a primitive that covers the framebuffer, whose flat inputs are 0 where nothing is given.
+fn draw(interface: &Interface, inputs: &Inputs) -> Draw {
+    if !interface.is_of_draw() {
+        return Draw::default();
+    }
+    let given = |location: &u32| (*location, inputs.flat.get(location).copied().unwrap_or_default());
+    let flat = interface.inputs.iter().map(given).collect();
+    Draw::covering(inputs.framebuffer, Primitive { flat, ..Primitive::default() })
 }
 
 /// One buffer for each descriptor, also where several variables have it: the largest.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use tangle_interpreter::{Buffer as Bound, Dispatch, End, Error, LaneMap, Limits, Module, Pipeline, PipelineOptions};
+use tangle_interpreter::{
+    Buffer as Bound, Dispatch, Draw, End, Error, LaneMap, Limits, Module, Pipeline, PipelineOptions,
+};
 
 use crate::amber::{Buffer, Command, Comparison, Script, Slot, Tolerance};
 use crate::run::Inputs;
@@ -215,6 +217,7 @@ impl<'a> Machine<'a> {
         let mut dispatch = Dispatch {
             workgroups,
             lane_map: LaneMap::of(ready.interface(), size),
+            draw: Draw::default(),
             buffers: Vec::new(),
             push: Vec::new(),
             limits: self.limits,

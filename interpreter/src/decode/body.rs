@@ -436,6 +436,11 @@ impl<'a> Decoder<'a> {
                 let flat: Vec<Reg> = results.iter().zip(&value).flat_map(|(d, s)| [*d, *s]).collect();
                 Term2::Return(self.span(&flat))
             }
+            Opcode::Kill if self.stage == ExecutionModel::Fragment => {
+                // "if the instruction is executed by … a fragment shader, … an implementation may: demote" or end the invocation (Vulkan, Shader Termination).
+                self.unsupported("OpKill, which ends an invocation or demotes it");
+                Term2::Terminate
+            }
             Opcode::TerminateInvocation | Opcode::Kill => Term2::Terminate,
             Opcode::EmitMeshTasksEXT => {
                 self.together();
@@ -521,6 +526,9 @@ impl<'a> Decoder<'a> {
                 }
             }
         };
+        if is_derivative(opcode) && self.stage != ExecutionModel::Fragment {
+            self.unsupported(format!("Op{opcode:?} outside of fragment shaders"));
+        }
         let mut ins = Vec::new();
         let (mut n, mut scalar) = (0, Scalar::Bool);
         if group != Group::Elect {
@@ -589,6 +597,7 @@ impl<'a> Decoder<'a> {
             | Group::Rotate
             | Group::QuadBroadcast
             | Group::QuadSwap(_)
+            | Group::Derivative(..)
             | Group::Fold(..) => n,
             _ => 1,
         };
@@ -620,6 +629,23 @@ impl<'a> Decoder<'a> {
     }
 }
 
+/// True for the instructions of SPIR-V 1.6 §3.52.16.
+fn is_derivative(opcode: Opcode) -> bool {
+    use Opcode as O;
+    matches!(
+        opcode,
+        O::DPdx
+            | O::DPdy
+            | O::Fwidth
+            | O::DPdxFine
+            | O::DPdyFine
+            | O::FwidthFine
+            | O::DPdxCoarse
+            | O::DPdyCoarse
+            | O::FwidthCoarse
+    )
+}
+
 /// In the place of the destination of a subgroup instruction stands its number, with this bit.
 pub(crate) const GROUP_TAG: u32 = 1 << 31;
 
@@ -645,6 +671,14 @@ fn group_of(opcode: Opcode) -> Option<Group> {
         Opcode::GroupNonUniformQuadSwap => Group::QuadSwap(0),
         Opcode::GroupNonUniformQuadAllKHR => Group::QuadAll,
         Opcode::GroupNonUniformQuadAnyKHR => Group::QuadAny,
+        Opcode::DPdxFine => Group::Derivative(Derivative::X, Of::Own),
+        Opcode::DPdyFine => Group::Derivative(Derivative::Y, Of::Own),
+        Opcode::FwidthFine => Group::Derivative(Derivative::Width, Of::Own),
+        // "The results for OpDPdx and OpDPdy may: be calculated as either fine or coarse derivatives", and coarse ones are of any row or column (Vulkan,
+        // Derivative Operations).
+        Opcode::DPdx | Opcode::DPdxCoarse => Group::Derivative(Derivative::X, Of::Any),
+        Opcode::DPdy | Opcode::DPdyCoarse => Group::Derivative(Derivative::Y, Of::Any),
+        Opcode::Fwidth | Opcode::FwidthCoarse => Group::Derivative(Derivative::Width, Of::Any),
         Opcode::GroupNonUniformPartitionEXT => Group::Partition,
         _ => return None,
     })
@@ -766,16 +800,17 @@ fn call_order(entry: u32, module: &Source, by_id: &FunctionsById<'_>) -> Result<
 
 /// True for the subgroup instructions without an operand for their scope.
 pub(super) fn is_unscoped(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::GroupNonUniformQuadAllKHR
-            | Opcode::GroupNonUniformQuadAnyKHR
-            | Opcode::GroupNonUniformPartitionEXT
-            | Opcode::SubgroupBallotKHR
-            | Opcode::SubgroupFirstInvocationKHR
-            | Opcode::SubgroupAllKHR
-            | Opcode::SubgroupAnyKHR
-            | Opcode::SubgroupAllEqualKHR
-            | Opcode::SubgroupReadInvocationKHR
-    )
+    is_derivative(opcode)
+        || matches!(
+            opcode,
+            Opcode::GroupNonUniformQuadAllKHR
+                | Opcode::GroupNonUniformQuadAnyKHR
+                | Opcode::GroupNonUniformPartitionEXT
+                | Opcode::SubgroupBallotKHR
+                | Opcode::SubgroupFirstInvocationKHR
+                | Opcode::SubgroupAllKHR
+                | Opcode::SubgroupAnyKHR
+                | Opcode::SubgroupAllEqualKHR
+                | Opcode::SubgroupReadInvocationKHR
+        )
 }

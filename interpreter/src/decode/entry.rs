@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rspirv::spirv::{self, Decoration, Op as Opcode};
 
-use super::{Decoder, Direction, FloatModes, has_workgroups, id_at, invalid, literal_at};
+use super::{Decoder, Direction, FloatModes, id_at, invalid, is_executed, literal_at};
 use crate::code::*;
 use crate::dispatch::Tier;
 use crate::operand::Operand;
@@ -19,7 +19,7 @@ impl Decoder<'_> {
                 inst.operands
             {
                 let name = self.module.text(name);
-                if self.options.entry.as_ref().map_or(has_workgroups(model), |entry| entry == name) {
+                if self.options.entry.as_ref().map_or(is_executed(model), |entry| entry == name) {
                     found.push((id, name.to_owned(), model));
                 }
             }
@@ -170,6 +170,9 @@ impl Decoder<'_> {
             Decoration::Binding => entry.binding = value,
             Decoration::SpecId => entry.spec_id = value,
             Decoration::BuiltIn => entry.built_in = value,
+            Decoration::Location => entry.location = value,
+            Decoration::Component => entry.component = value,
+            Decoration::Flat => entry.flat = true,
             Decoration::ArrayStride => entry.array_stride = value,
             Decoration::NonWritable => entry.read_only = true,
             Decoration::Aliased => entry.aliased = true,

@@ -458,11 +458,15 @@ impl<'a> Decoder<'a> {
     }
 
     fn input(&mut self, decorations: &Decorations, pointee: TypeId, first: Reg, count: usize) {
+        let (stage, volatile) = (self.stage, decorations.volatile);
+        if let (ExecutionModel::Fragment, None, Some(location)) = (stage, decorations.built_in, decorations.location) {
+            return self.flat_input(decorations, location, pointee, first);
+        }
         let add = |built_in: Option<u32>, first: Reg, count: u32, code: &mut Code| match built_in
             .and_then(spirv::BuiltIn::from_u32)
         {
-            Some(built_in) if known_built_in(built_in) => {
-                code.built_ins.push(BuiltInColumns { built_in, first, count });
+            Some(built_in) if known_built_in(stage, built_in) => {
+                code.built_ins.push(BuiltInColumns { built_in, volatile, first, count });
                 None
             }
             Some(other) => Some(format!("the built-in variable {other:?}")),
@@ -480,6 +484,20 @@ impl<'a> Decoder<'a> {
             }
         } else if let Some(what) = add(decorations.built_in, first, count as u32, &mut self.code) {
             self.unsupported(what);
+        }
+    }
+
+    /// An input that has one value in a primitive: that of its provoking vertex (Vulkan, Flat Shading).
+    fn flat_input(&mut self, decorations: &Decorations, location: u32, pointee: TypeId, first: Reg) {
+        let component = decorations.component.unwrap_or(0);
+        match self.types.components(pointee) {
+            Some((Scalar::Int(32, _) | Scalar::Float(32), n))
+                if decorations.flat && component as usize + n as usize <= 4 =>
+            {
+                self.code.flat_inputs.push(FlatInput { location, component, first, count: n });
+            }
+            Some(_) if !decorations.flat => self.unsupported("inputs that are interpolated"),
+            _ => self.unsupported("inputs that are no vectors of 32-bit numbers"),
         }
     }
 
@@ -586,24 +604,33 @@ impl<'a> Decoder<'a> {
     }
 }
 
-fn known_built_in(built_in: spirv::BuiltIn) -> bool {
+fn known_built_in(stage: ExecutionModel, built_in: spirv::BuiltIn) -> bool {
     use spirv::BuiltIn as B;
-    matches!(
-        built_in,
-        B::NumWorkgroups
-            | B::WorkgroupSize
-            | B::WorkgroupId
-            | B::LocalInvocationId
-            | B::GlobalInvocationId
-            | B::LocalInvocationIndex
-            | B::SubgroupSize
-            | B::NumSubgroups
-            | B::SubgroupId
-            | B::SubgroupLocalInvocationId
-            | B::SubgroupEqMask
-            | B::SubgroupGeMask
-            | B::SubgroupGtMask
-            | B::SubgroupLeMask
-            | B::SubgroupLtMask
-    )
+    let of_stage = match stage {
+        ExecutionModel::Fragment => {
+            matches!(built_in, B::FragCoord | B::HelperInvocation | B::SampleId | B::Layer | B::PrimitiveId)
+        }
+        _ => matches!(
+            built_in,
+            B::NumWorkgroups
+                | B::WorkgroupSize
+                | B::WorkgroupId
+                | B::LocalInvocationId
+                | B::GlobalInvocationId
+                | B::LocalInvocationIndex
+                | B::NumSubgroups
+                | B::SubgroupId
+        ),
+    };
+    of_stage
+        || matches!(
+            built_in,
+            B::SubgroupSize
+                | B::SubgroupLocalInvocationId
+                | B::SubgroupEqMask
+                | B::SubgroupGeMask
+                | B::SubgroupGtMask
+                | B::SubgroupLeMask
+                | B::SubgroupLtMask
+        )
 }

@@ -1,6 +1,6 @@
 //! Instructions that compute.
 
-use rspirv::spirv::Op as Opcode;
+use rspirv::spirv::{ExecutionModel, Op as Opcode};
 use smallvec::{SmallVec, smallvec};
 
 use super::body::is_unscoped;
@@ -76,6 +76,15 @@ impl Decoder<'_> {
             O::SetMeshOutputsEXT => {
                 self.together();
                 Ok(())
+            }
+            O::DemoteToHelperInvocation if self.stage == ExecutionModel::Fragment => {
+                self.push(Op::Demote, NONE, [NONE; 3], &[], &[]);
+                Ok(())
+            }
+            O::IsHelperInvocationEXT if self.stage == ExecutionModel::Fragment => {
+                let (id, ty) = self.result(inst)?;
+                let d = self.emit(Op::IsHelper, [NONE; 3]);
+                self.define(id, ty, smallvec![d])
             }
             O::AssumeTrueKHR => {
                 let (a, _) = self.scalar(id_at(inst, 0)?)?;

@@ -94,6 +94,9 @@ struct Decorations {
     binding: Option<u32>,
     spec_id: Option<u32>,
     built_in: Option<u32>,
+    location: Option<u32>,
+    component: Option<u32>,
+    flat: bool,
     array_stride: Option<u32>,
     read_only: bool,
     aliased: bool,
@@ -245,10 +248,10 @@ pub(crate) fn float_width(scalar: Scalar) -> Result<u8, Error> {
     }
 }
 
-/// True for what runs in workgroups and in nothing else, which is all that is executed.
-fn has_workgroups(stage: spirv::ExecutionModel) -> bool {
+/// True for the stages that are executed.
+fn is_executed(stage: spirv::ExecutionModel) -> bool {
     use spirv::ExecutionModel as M;
-    matches!(stage, M::GLCompute | M::TaskEXT | M::MeshEXT)
+    matches!(stage, M::GLCompute | M::TaskEXT | M::MeshEXT | M::Fragment)
 }
 
 pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decoded, Error> {
@@ -369,7 +372,7 @@ impl<'a> Decoder<'a> {
 
     fn globals(&mut self) -> Result<(u32, Interface), Error> {
         let (entry_id, entry, stage) = self.entry_point()?;
-        if !has_workgroups(stage) {
+        if !is_executed(stage) {
             self.unsupported(format!("execution model {stage:?}"));
         }
         self.stage = stage;
@@ -385,7 +388,10 @@ impl<'a> Decoder<'a> {
         for inst in self.module.section(&self.module.globals) {
             self.global(&inst)?;
         }
-        let workgroup_size = self.workgroup_size(entry_id)?;
+        let workgroup_size = match stage {
+            spirv::ExecutionModel::Fragment => [1; 3],
+            _ => self.workgroup_size(entry_id)?,
+        };
         let tier = self.options.tier.unwrap_or_else(|| self.declared_tier(entry_id));
         self.code.equal_stores = self.options.equal_stores;
         let interface = Interface {
@@ -393,6 +399,8 @@ impl<'a> Decoder<'a> {
             stage,
             workgroup_size,
             quads_of_ids: self.has_mode(entry_id, spirv::ExecutionMode::DerivativeGroupQuadsKHR),
+            quad_derivatives: self.has_mode(entry_id, spirv::ExecutionMode::QuadDerivativesKHR),
+            inputs: self.code.flat_inputs.iter().map(|input| input.location).collect(),
             tier,
             bindings: std::mem::take(&mut self.bindings),
             push_size: self.push_size,

@@ -133,6 +133,8 @@ impl Machine<'_> {
             Op::MemoryBarrier(semantics) => self.memory.fence(semantics, &self.active),
             Op::Assume => self.assume(inst)?,
             Op::NoWrap(op, w, signed) => self.no_wrap(inst, op, w, signed)?,
+            Op::Demote => self.demote(inst),
+            Op::IsHelper => self.is_helper(inst),
             // Calls are control flow.
             Op::Call(_) => {}
         }

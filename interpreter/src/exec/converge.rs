@@ -28,18 +28,25 @@ impl Machine<'_> {
             Tier::Maximal => {
                 entry.classes = self.classes.several.then(|| self.classes.of.clone());
             }
-            Tier::Plain => entry.workgroup = self.is_uniform(lanes, &Lanes::all(self.n)),
+            Tier::Plain => entry.workgroup = self.is_uniform_in_workgroup(lanes),
             Tier::SubgroupUniform => {
-                entry.workgroup = self.is_uniform(lanes, &Lanes::all(self.n));
+                entry.workgroup = self.is_uniform_in_workgroup(lanes);
                 entry.subgroups = SmallVec::from_elem(0, self.layout.subgroups.len().div_ceil(64));
                 for (s, subgroup) in self.layout.subgroups.iter().enumerate() {
-                    if entry.workgroup || self.is_uniform(lanes, &subgroup.lanes) {
+                    // Helpers may be missing there.
+                    let is_whole = subgroup.lanes.and(&self.helpers).is_empty();
+                    if entry.workgroup || is_whole && self.is_uniform(lanes, &subgroup.lanes) {
                         entry.subgroups[s / 64] |= 1 << (s % 64);
                     }
                 }
             }
         }
         entry
+    }
+
+    /// True if control flow is uniform in the workgroup. That of a draw has no meaning: nothing says that all of its lanes are of one invocation group.
+    fn is_uniform_in_workgroup(&self, lanes: &Lanes) -> bool {
+        self.draw.is_none() && self.is_uniform(lanes, &Lanes::all(self.n))
     }
 
     /// "All invocations in the group execute the same dynamic instance" (SPIR-V 1.6 §2.2.5, uniform control flow).
@@ -132,6 +139,11 @@ impl Machine<'_> {
     /// True if all lanes that run are one class.
     pub(super) fn is_one_class(&self) -> bool {
         !self.classes.several || self.classes.common(self.lanes.iter()).is_some()
+    }
+
+    /// True if these lanes, wherever they sit, are one class.
+    pub(super) fn are_of_one_class(&self, slots: impl Iterator<Item = usize>) -> bool {
+        !self.classes.several || self.classes.common(slots).is_some()
     }
 
     /// Those of the lanes that are known to be with one of them.

@@ -528,7 +528,7 @@ impl Machine<'_> {
     }
 
     /// One operation inside of another one.
-    fn two(&mut self, op: Float2, w: u8, x: (u64, u32), y: (u64, u32), place: u32) -> (u64, u32) {
+    pub(super) fn two(&mut self, op: Float2, w: u8, x: (u64, u32), y: (u64, u32), place: u32) -> (u64, u32) {
         let (x, y) = (self.number(w, x.0, x.1), self.number(w, y.0, y.1));
         let answer = self.float2(op, w, x, y);
         let found = self.answer(w, answer, place);
@@ -555,7 +555,7 @@ impl Machine<'_> {
         }
     }
 
-    fn float1(&self, op: Float1, w: u8, x: Number, bits: u64) -> Answer {
+    pub(super) fn float1(&self, op: Float1, w: u8, x: Number, bits: u64) -> Answer {
         let Number::Range(low, high) = x else {
             return match (op, x) {
                 (Float1::Negate, Number::Infinite(_)) if self.modes(w).preserve => Answer::Bits(bits ^ 1 << (w - 1)),

@@ -14,7 +14,7 @@ use crate::outcome::{Rule, Why};
 use crate::types::Scalar;
 
 /// The lanes of a tangle: lane and local invocation index, ascending by lane.
-type Members = Vec<(u32, u32)>;
+pub(super) type Members = Vec<(u32, u32)>;
 
 impl Machine<'_> {
     pub(super) fn group(
@@ -43,7 +43,9 @@ impl Machine<'_> {
             if members.is_empty() {
                 continue;
             }
-            let exact = self.knows_tangle(number, s, mask);
+            let absent = self.may_be_absent(group, s, mask);
+            let known = self.knows_tangle(number, s, mask);
+            let exact = known && (absent == 0 || group.is_of_quad());
             if self.is(Planted::InactiveLanesTakePart) {
                 members = subgroup
                     .slots
@@ -58,6 +60,9 @@ impl Machine<'_> {
             self.operate(&operation, &members)?;
             if !exact {
                 self.leave_open(&operation, &members);
+            } else if absent != 0 {
+                let of_absent = members.iter().copied().filter(|(lane, _)| absent >> lane & 1 == 1);
+                self.leave_open(&operation, &of_absent.collect());
             }
         }
         Ok(())
@@ -155,6 +160,7 @@ impl Machine<'_> {
             | Group::BallotFindLsb
             | Group::BallotFindMsb => self.of_ballot(op, members, ins, outs[0])?,
             Group::Fold(fold, scan) => self.fold(op, members, (fold, scan), ins, outs)?,
+            Group::Derivative(derivative, of) => self.derivative(op, members, (derivative, of), ins, outs),
         }
         Ok(())
     }
@@ -350,7 +356,9 @@ impl Machine<'_> {
             let derived = if taint != 0 { self.reasons.derived(taint) } else { 0 };
             for &reg in &ins[..op.n] {
                 found.push(match source {
-                    _ if derived != 0 => (0, derived),
+                    // One of the values that it may have.
+                    Some(at) if derived != 0 => (self.columns.get(reg, members[at].1 as usize).0, derived),
+                    None if derived != 0 => (0, derived),
                     Some(at) => self.columns.get(reg, members[at].1 as usize),
                     None if self.is(Planted::InactiveSourceIsOwn) => self.columns.get(reg, slot as usize),
                     None => (0, absent),
@@ -658,7 +666,9 @@ impl Machine<'_> {
                 if mask == 0 {
                     continue;
                 }
-                let lanes = subgroup.slots.iter().enumerate().filter(|(lane, _)| mask >> lane & 1 == 1);
+                // Who may be missing has come to no barrier.
+                let sure = mask & !self.may_be_absent(Group::Elect, s, mask);
+                let lanes = subgroup.slots.iter().enumerate().filter(|(lane, _)| sure >> lane & 1 == 1);
                 let slots: Vec<u32> = lanes.map(|(_, slot)| *slot).collect();
                 let known = self.knows_tangle(number, s, mask);
                 if !known && self.lost_may_come(s) {
@@ -728,12 +738,12 @@ impl Machine<'_> {
 }
 
 /// One execution by one subgroup.
-struct Operation<'i> {
-    inst: &'i Inst,
+pub(super) struct Operation<'i> {
+    pub(super) inst: &'i Inst,
     group: Group,
-    scalar: Scalar,
+    pub(super) scalar: Scalar,
     /// Cells of the value.
-    n: usize,
+    pub(super) n: usize,
     cluster: u8,
     /// The lanes that execute it together, bit `k` for lane `k`.
     mask: u128,
@@ -741,5 +751,5 @@ struct Operation<'i> {
     size: u32,
     /// The mask is certain.
     exact: bool,
-    subgroup: usize,
+    pub(super) subgroup: usize,
 }

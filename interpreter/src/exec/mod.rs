@@ -3,6 +3,7 @@
 //! ```text
 //!   control.rs    terminators, constructs, calls: which lanes run next; converge.rs: by the rules of a tier
 //!   compute.rs    instructions on values; float.rs, expansion.rs, format.rs, accuracy.rs: floating point; group.rs: subgroup operations
+//!   fragment.rs   helper invocations, derivatives
 //!   memory.rs     memory and the instructions that access it; image.rs: texels
 //!   classes.rs    which lanes are known to be together; frame.rs: constructs and calls; layout.rs: the lane map
 //!   columns.rs    the values of registers
@@ -18,6 +19,7 @@ mod converge;
 mod expansion;
 mod float;
 pub(crate) mod format;
+mod fragment;
 mod frame;
 mod group;
 mod image;
@@ -32,8 +34,10 @@ use crate::alu::Fault;
 use crate::code::*;
 use crate::decode::{FloatModes, Names};
 use crate::dispatch::{Dispatch, Tier};
+use crate::draw::Draw;
 use crate::faults::Planted;
 use crate::lanes::Lanes;
+use crate::module::Interface;
 use crate::outcome::{Location, Rule, UndefinedBehaviour, Why};
 use crate::trace::{Instance, Observer, Tangle};
 pub(crate) use classes::Knowledge;
@@ -82,6 +86,12 @@ pub(crate) struct Machine<'a> {
     dispatching: bool,
     /// The workgroup has executed `OpSetMeshOutputsEXT`.
     has_outputs: bool,
+    /// The draw of a fragment shader.
+    draw: Option<&'a Draw>,
+    /// Those that are helper invocations now.
+    helpers: Lanes,
+    /// Derivatives may stand where control flow is uniform in the quad only.
+    quad_derivatives: bool,
 }
 
 /// What all workgroups of a run share.
@@ -89,10 +99,9 @@ pub(crate) struct Shared<'a> {
     pub code: &'a Code,
     pub names: &'a Names,
     pub columns: &'a Columns,
-    pub tier: Tier,
+    pub interface: &'a Interface,
     pub float_modes: [FloatModes; 3],
     pub dispatch: &'a Dispatch,
-    pub workgroup_size: [u32; 3],
     pub knowledge: &'a Knowledge,
     pub fault: Option<Planted>,
 }
@@ -111,7 +120,7 @@ impl<'a> Machine<'a> {
         let mut machine = Machine {
             code: shared.code,
             names: shared.names,
-            tier: shared.tier,
+            tier: shared.interface.tier,
             float_modes: shared.float_modes,
             layout,
             workgroup,
@@ -123,7 +132,7 @@ impl<'a> Machine<'a> {
             exhausted: false,
             frames: Vec::new(),
             classes: Classes::new(n),
-            claims: Claims::new(shared.tier, shared.code.group_count as usize * layout.subgroups.len()),
+            claims: Claims::new(shared.interface.tier, shared.code.group_count as usize * layout.subgroups.len()),
             knowledge: shared.knowledge,
             lost: Lanes::none(n),
             first_lost: None,
@@ -138,6 +147,9 @@ impl<'a> Machine<'a> {
             scratch: Vec::new(),
             dispatching: false,
             has_outputs: false,
+            draw: shared.interface.is_of_draw().then_some(&shared.dispatch.draw),
+            helpers: Lanes::none(n),
+            quad_derivatives: shared.interface.quad_derivatives,
         };
         machine.memory.only_last_atomic = shared.fault == Some(Planted::AtomicsOfOthersForgotten);
         machine.memory.private_is_shared = shared.fault == Some(Planted::PrivateIsShared);
@@ -151,6 +163,8 @@ impl<'a> Machine<'a> {
     /// Columns before the first instruction.
     fn start(&mut self, shared: &Shared<'_>) {
         self.columns.untaint();
+        let fragments = self.draw.iter().flat_map(|draw| draw.fragments.iter().enumerate());
+        fragments.filter(|(_, of)| of.helper).for_each(|(slot, _)| self.helpers.insert(slot));
         let undef = self.reasons.taint(Why::Undef, NOWHERE);
         let never = self.reasons.taint(Why::Uninitialised, NOWHERE);
         for &(reg, start) in &self.code.starts {
@@ -161,6 +175,7 @@ impl<'a> Machine<'a> {
                 Start::Uninitialised => self.columns.fill(reg, 0, never),
             }
         }
+        self.flat_inputs();
         for built_in in &self.code.built_ins {
             for component in 0..built_in.count {
                 for slot in 0..self.n {
@@ -175,7 +190,7 @@ impl<'a> Machine<'a> {
     fn built_in(&self, built_in: BuiltIn, component: u32, slot: usize, shared: &Shared<'_>) -> u64 {
         let place = self.layout.places[slot];
         let c = component.min(2) as usize;
-        let size = |c: usize| u64::from(shared.workgroup_size[c]);
+        let size = |c: usize| u64::from(shared.interface.workgroup_size[c]);
         let groups = |c: usize| u64::from(shared.dispatch.workgroups[c]);
         let local = || coordinate(slot as u64, [size(0), size(1)], c);
         let group = || coordinate(u64::from(self.workgroup), [groups(0), groups(1)], c);
@@ -198,7 +213,7 @@ impl<'a> Machine<'a> {
             BuiltIn::SubgroupGtMask => word(all() & !(eq | (eq - 1))),
             BuiltIn::SubgroupLeMask => word(eq | (eq - 1)),
             BuiltIn::SubgroupLtMask => word(eq - 1),
-            _ => 0,
+            of_fragment => self.of_fragment(of_fragment, component, slot),
         }
     }
 

@@ -7,7 +7,7 @@ use tangle_generator::{Config, Profile, from_seed};
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::trace::{Instance, Observer};
 use tangle_interpreter::{
-    Buffer, Dispatch, End, Error, LaneMap, LanePosition, Limits, Module, Outcome, Pipeline, PipelineOptions, Tier,
+    Buffer, Dispatch, Draw, End, Error, LaneMap, LanePosition, Limits, Module, Outcome, Pipeline, PipelineOptions, Tier,
 };
 use tangle_oracle::judge::Observation;
 use tangle_oracle::map;
@@ -112,6 +112,7 @@ pub fn dispatch(case: &Case, lane_map: LaneMap) -> Dispatch {
     Dispatch {
         workgroups: case.entry_point.workgroups().count,
         lane_map,
+        draw: Draw::default(),
         buffers: vec![
             buffer(INPUTS, bytes_of(&inputs)),
             buffer(UNIFORMS, bytes_of(&uniforms)),

@@ -14,8 +14,8 @@ use tangle_features::Feature;
 use tangle_interpreter as spirv;
 use tangle_interpreter::faults::Planted;
 use tangle_oracle::judge::Observation;
-use tangle_program::case::Case;
 use tangle_program::case::interface::{LOG, MAP};
+use tangle_program::case::{Case, Draw, Slice};
 use tangle_program::map_buffer;
 use tangle_program::text::snake_case;
 use tangle_program::variant::Printing;
@@ -93,9 +93,9 @@ impl Interpreter {
     /// Runs the launches of a job.
     fn run(self, job: &Job, cases: &[&Case]) -> Result<Vec<LaunchOutput>, Stopped> {
         let observed = self.observe(job, cases, |case, interface| {
-            // A required subgroup size is granted. Lanes are in the order of local indices.
+            // A required subgroup size is granted. Lanes are in the order of local indices, those of a draw quad by quad.
             let size = case.entry_point.subgroup_size.required().unwrap_or(self.subgroup_size);
-            spirv::LaneMap::of(interface, size)
+            Places::of(case, size, || spirv::LaneMap::of(interface, size))
         })?;
         Ok(cases.iter().zip(&observed).map(|(case, observation)| launch_output(case, observation)).collect())
     }
@@ -105,7 +105,7 @@ impl Interpreter {
         self,
         job: &Job,
         cases: &[&Case],
-        lane_map: impl Fn(&Case, &spirv::Interface) -> spirv::LaneMap,
+        places: impl Fn(&Case, &spirv::Interface) -> Places,
     ) -> Result<Vec<Observation>, Stopped> {
         let options = spirv::PipelineOptions {
             specialization: job.specialization.iter().map(|&(id, value)| (id, value.into())).collect(),
@@ -117,7 +117,7 @@ impl Interpreter {
             pipeline = pipeline.with_fault(fault);
         }
         let observe = |(number, (launch, case)): (u32, (&Launch, &&Case))| {
-            let mut dispatch = dispatch(launch, lane_map(case, pipeline.interface()));
+            let mut dispatch = dispatch(launch, places(case, pipeline.interface()));
             dispatch.limits.steps = SOON;
             let mut outcome = pipeline.run(&dispatch);
             if let Err(spirv::Error::Steps(..)) = outcome {
@@ -137,7 +137,7 @@ impl Interpreter {
             }
             let outcome = outcome?;
             match outcome.end {
-                spirv::End::Completed => observation(launch, case, &outcome.buffers),
+                spirv::End::Completed => observation(launch, case, &outcome),
                 // A value that the case's own operations leave undefined, as a shuffle from an inactive lane does, is one that no result
                 // may depend on; the case's `&&` and `?:` may evaluate it. A compiler that makes branches of them has lost nothing, and
                 // GLSL does not say that to branch on such a value is undefined behaviour. Where nothing was written, the compiler did not.
@@ -151,13 +151,16 @@ impl Interpreter {
     }
 }
 
-/// How many instructions the program takes by itself: those of the module that is printed from its tree, which no compiler has seen. `None` if it does not
-/// come to its end, or if invocations whose path is open are not followed there: what they would execute is not known.
+/// How many instructions the program takes by itself: those of the module that is printed from its tree, which no compiler has seen. `None` if none is printed
+/// in its stage, if it does not come to its end, or if invocations whose path is open are not followed there: what they would execute is not known.
 fn steps_of_program(
     case: &Case,
     dispatch: &spirv::Dispatch,
     options: &spirv::PipelineOptions,
 ) -> Result<Option<u64>, spirv::Error> {
+    if !case.entry_point.stage.has_workgroups() {
+        return Ok(None);
+    }
     let module = tangle_emit::spirv::module(case, &Printing::PLAIN);
     let pipeline = spirv::Pipeline::new(&spirv::Module::parse(&module)?, options)?;
     let limits = spirv::Limits { steps: MOST, ..dispatch.limits };
@@ -171,8 +174,66 @@ fn of_the_case(rule: spirv::Rule, why: Option<spirv::Why>) -> bool {
     rule == spirv::Rule::Poison && matches!(why, Some(spirv::Why::InactiveSource | spirv::Why::Operands))
 }
 
+/// Where the invocations of a launch sit.
+#[derive(Clone)]
+pub(crate) struct Places {
+    pub lane_map: spirv::LaneMap,
+    /// What a fragment shader is run for; nothing in other stages.
+    pub draw: spirv::Draw,
+}
+
+impl Places {
+    /// The interpreter's own: those of a draw quad by quad, those of workgroups as it is given.
+    pub(crate) fn of(case: &Case, size: u32, in_workgroups: impl FnOnce() -> spirv::LaneMap) -> Places {
+        match case.entry_point.draw() {
+            None => Places { lane_map: in_workgroups(), draw: spirv::Draw::default() },
+            Some(draw) => {
+                let draw = draw_of(case, quads(draw, |index| case.entry_point.workgroups().position(index)));
+                Places { lane_map: draw.linear(size), draw }
+            }
+        }
+    }
+}
+
+/// The invocations of the quads of a draw that have a fragment, quad by quad: their number in the group, and whether it is a helper. They are those that a
+/// rasteriser launches that has no reason for more.
+fn quads(draw: &Draw, position: impl Fn(u32) -> [u32; 3]) -> Vec<(u32, bool)> {
+    let [columns, rows, depth] = draw.grid();
+    let corners = (0..columns.saturating_mul(rows).saturating_mul(depth)).filter(|&index| {
+        let [x, y, _] = position(index);
+        x % 2 == 0 && y % 2 == 0
+    });
+    let quad = |index: u32| {
+        [index, index + 1, index + columns, index + columns + 1].map(|index| (index, !draw.covers(position(index))))
+    };
+    corners.map(quad).filter(|quad| !quad.iter().all(|(_, is_helper)| *is_helper)).flatten().collect()
+}
+
+/// The invocations of a draw, by their number in the group, each with whether it begins as a helper.
+pub(crate) fn draw_of(case: &Case, invocations: impl IntoIterator<Item = (u32, bool)>) -> spirv::Draw {
+    let Some(draw) = case.entry_point.draw() else { return spirv::Draw::default() };
+    let primitive = |number: u32| {
+        let Slice { triangle, layer, .. } = draw.slice(number * draw.samples);
+        let flat = |k: usize| (k as u32 + 1, [case.data.flat(k, triangle, 0).unwrap_or(0), 0, 0, 0]);
+        let flats = (0..case.data.flats.len()).map(flat);
+        // The vertex shader beside it gives the number of the triangle at location 0 (`tangle_emit::glsl::stage`).
+        let flat = flats.chain([(0, [triangle, 0, 0, 0])]).collect();
+        spirv::Primitive { id: triangle, layer, flat }
+    };
+    let fragment = |(index, helper): (u32, bool)| {
+        let [x, y, depth] = case.entry_point.workgroups().position(index);
+        let sample = draw.slice(depth).sample;
+        let at = draw.sample_locations().get(sample as usize).copied().unwrap_or_default();
+        let place = |pixel: u32, at: u32| pixel as f32 + at as f32 / 16.0;
+        let coord = [place(x, at[0]), place(y, at[1]), 0.0, 1.0];
+        spirv::Fragment { primitive: draw.primitive(depth), coord, sample, helper }
+    };
+    let primitives = (0..draw.primitives()).map(primitive).collect();
+    spirv::Draw { primitives, fragments: invocations.into_iter().map(fragment).collect() }
+}
+
 /// What a launch is to the interpreter.
-fn dispatch(launch: &Launch, lane_map: spirv::LaneMap) -> spirv::Dispatch {
+fn dispatch(launch: &Launch, places: Places) -> spirv::Dispatch {
     let buffer = |(index, buffer): (usize, &tangle_runner::Buffer)| spirv::Buffer {
         binding: buffer.binding,
         element: launch.buffers[..index].iter().filter(|earlier| earlier.binding == buffer.binding).count() as u32,
@@ -188,8 +249,10 @@ fn dispatch(launch: &Launch, lane_map: spirv::LaneMap) -> spirv::Dispatch {
         ..spirv::Buffer::default()
     };
     spirv::Dispatch {
-        workgroups: launch.groups,
-        lane_map,
+        // Vertices and instances of a draw are counted there.
+        workgroups: if places.draw.fragments.is_empty() { launch.groups } else { [1; 3] },
+        lane_map: places.lane_map,
+        draw: places.draw,
         buffers: launch.buffers.iter().enumerate().map(buffer).collect(),
         push: launch.push_constants.clone(),
         limits: spirv::Limits::default(),
@@ -197,21 +260,22 @@ fn dispatch(launch: &Launch, lane_map: spirv::LaneMap) -> spirv::Dispatch {
 }
 
 /// What a module of a case leaves with this lane map.
-pub(crate) fn execute(prepared: &Prepared, lane_map: &spirv::LaneMap) -> Result<Observation, Stopped> {
+pub(crate) fn execute(prepared: &Prepared, places: &Places) -> Result<Observation, Stopped> {
     let case = &prepared.case;
     if case.entry_point.payload_copies() > 0 {
         // Two shaders show what is in it, of which this is one.
         return Err(Stopped::Unsupported(PAYLOADS.into()));
     }
     let job = job_with(prepared, Dialect::Vulkan, [case], 0);
-    let interpreter = Interpreter { subgroup_size: lane_map.subgroup_size, fault: None };
-    let mut observed = interpreter.observe(&job, &[case], |_, _| lane_map.clone())?;
+    let interpreter = Interpreter { subgroup_size: places.lane_map.subgroup_size, fault: None };
+    let mut observed = interpreter.observe(&job, &[case], |_, _| places.clone())?;
     observed.pop().ok_or_else(|| Stopped::Unsupported("a case without a launch".into()))
 }
 
 /// What the buffers show, and which words of the logs are open.
-fn observation(launch: &Launch, case: &Case, buffers: &[spirv::BufferState]) -> Result<Observation, Stopped> {
-    let buffer = |binding: u32| launch.buffers.iter().zip(buffers).find(|(buffer, _)| buffer.binding == binding);
+fn observation(launch: &Launch, case: &Case, outcome: &spirv::Outcome) -> Result<Observation, Stopped> {
+    let buffer =
+        |binding: u32| launch.buffers.iter().zip(&outcome.buffers).find(|(buffer, _)| buffer.binding == binding);
     let (Some((_, map)), Some((_, log))) = (buffer(MAP), buffer(LOG)) else {
         return Err(Stopped::Unsupported("a case without logs".into()));
     };
@@ -221,7 +285,11 @@ fn observation(launch: &Launch, case: &Case, buffers: &[spirv::BufferState]) -> 
         state.bytes.chunks(4).map(word).collect()
     };
     let seen = words(map);
-    if (0..seen.len()).any(|at| is_open(map, at)) {
+    // An invocation that is followed no further has written its record before. Where helpers may be inactive, what operations of a draw's prologue give is
+    // one of the results that are allowed.
+    let is_acceptable = |why: spirv::Why| why == spirv::Why::Path || case.excludes_helpers() && !why.is_undefined();
+    let why = |&state: &u32| (state as usize).checked_sub(1).and_then(|at| outcome.reasons.get(at));
+    if !map.states.iter().filter_map(why).all(|reason| is_acceptable(reason.why)) {
         return Err(Stopped::Unsupported("a lane map that is open".into()));
     }
     let stride = (log_stride(case) as usize).max(1);
@@ -263,7 +331,7 @@ impl Executor for InterpreterDevice {
     fn description(&self) -> Description {
         Description {
             name: self.name.clone(),
-            capabilities: Capabilities::in_workgroups(self.interpreter.subgroup_size),
+            capabilities: Capabilities::of_interpreter(self.interpreter.subgroup_size),
             info: serde_json::json!({ "name": self.name, "device_name": "tangle's interpreter of SPIR-V" }),
         }
     }
@@ -285,18 +353,47 @@ impl Executor for InterpreterDevice {
 mod tests {
     use super::*;
     use tangle_generator::{Config, from_seed};
+    use tangle_oracle::judge::Verdict;
     use tangle_program::case::{Stage, Tier};
+
+    use crate::prepare::prepare;
 
     /// A payload shows in two shaders, of which one is executed; without one a task shader is run.
     #[test]
     fn payloads_are_missing() {
-        let capabilities = Capabilities::in_workgroups(8);
+        let capabilities = Capabilities::of_interpreter(8);
         let config = |payloads| Config { payloads, ..capabilities.config(Stage::Task, Tier::Maximal) };
         assert!(!capabilities.config(Stage::Task, Tier::Maximal).payloads);
         let case = |payloads| (0..20).map(move |seed| from_seed(seed, &config(payloads)));
         let with = case(true).find(|case| case.entry_point.payload_copies() > 0).expect("one of two has one");
         assert!(capabilities.missing(&with).contains(&PAYLOADS.to_owned()));
         assert!(case(false).all(|case| !capabilities.missing(&case).contains(&PAYLOADS.to_owned())));
+    }
+
+    /// The interpreter executes modules of fragment shaders as the oracle of the tree says, in every tier: helpers, demotion and derivatives among it. Where a
+    /// fault is planted it does not.
+    #[test]
+    fn fragments_are_as_the_other_oracle_says() {
+        let device = Capabilities::of_interpreter(8);
+        let run = |fault: Option<Planted>| {
+            let (mut compared, mut wrong) = (0, 0);
+            for (seed, tier) in (0..30).flat_map(|seed| Tier::ALL.map(|tier| (seed, tier))) {
+                let case = from_seed(seed, &device.config(Stage::Fragment, tier));
+                let prepared = prepare(case.clone()).unwrap_or_else(|fault| panic!("seed {seed}: {}", fault.error));
+                let job = job_with(&prepared, Dialect::Vulkan, [&case], 0);
+                let Ok(launches) = (Interpreter { subgroup_size: 8, fault }).run(&job, &[&case]) else { continue };
+                let seen = crate::prepare::observation(&case, &launches[0]).expect("it has logs");
+                let judged = tangle_oracle::judge::judge(&case, &seen, device.sizes);
+                compared += judged.counts.checked;
+                wrong += u64::from(!matches!(judged.verdict, Verdict::Pass | Verdict::Vacuous));
+            }
+            (compared, wrong)
+        };
+        let (compared, wrong) = run(None);
+        assert!(compared > 10_000 && wrong == 0, "{compared} values compared, {wrong} cases differ");
+        for fault in [Planted::HelpersStore, Planted::DerivativeReversed, Planted::QuadSwapVerticalIsDiagonal] {
+            assert!(run(Some(fault)).1 > 0, "{fault:?} shows in none");
+        }
     }
 
     /// What the operations of a case leave undefined is the case's; what nothing was written to is the compiler's.

@@ -95,9 +95,20 @@ pub fn module(bytes: &[u8]) -> bool {
             });
         }
     }
-    let invocations = interface.workgroup_size.iter().fold(1u32, |n, side| n.saturating_mul(*side));
+    let draw = match interface.is_of_draw() {
+        true => {
+            let flat = interface.inputs.iter().map(|&location| (location, [1, 2, 3, 4])).collect();
+            spirv::Draw::covering([5, 3], spirv::Primitive { flat, ..spirv::Primitive::default() })
+        }
+        false => spirv::Draw::default(),
+    };
+    let invocations = match interface.is_of_draw() {
+        true => draw.fragments.len() as u32,
+        false => interface.workgroup_size.iter().fold(1u32, |n, side| n.saturating_mul(*side)),
+    };
     let dispatch = spirv::Dispatch {
-        workgroups: [2, 1, 1],
+        workgroups: if interface.is_of_draw() { [1; 3] } else { [2, 1, 1] },
+        draw,
         lane_map: spirv::LaneMap::linear(invocations.min(1 << 14), 32),
         buffers,
         push: vec![0; interface.push_size.min(BUFFERS) as usize],

@@ -448,6 +448,10 @@ impl Machine<'_> {
         if access.space == Space::Cells {
             return self.store_cells(inst, access, ins);
         }
+        self.without_helpers(|this| this.store_bytes(inst, access, ins))
+    }
+
+    fn store_bytes(&mut self, inst: &Inst, access: &Access, ins: &[Reg]) -> Result<(), Stop> {
         let common = self.common_object(access);
         let layout = self.layout;
         self.memory.place = inst.place;

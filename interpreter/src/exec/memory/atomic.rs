@@ -19,6 +19,12 @@ impl Machine<'_> {
             let slots = self.active.clone();
             return Err(self.undefined(Rule::OutOfBounds, inst.place, slots, "an atomic on private memory".into()));
         }
+        self.atomics_of_helpers(inst);
+        self.without_helpers(|this| this.atomics(inst, access, op, scalar))
+    }
+
+    fn atomics(&mut self, inst: &Inst, access: &Access, op: AtomicOp, scalar: Scalar) -> Result<(), Stop> {
+        let code = self.code;
         let size = u64::from(scalar.bytes());
         let leaf = access.leaves.first().map_or(0, |(offset, _)| u64::from(*offset));
         let layout = self.layout;

@@ -1,0 +1,211 @@
+//! Fragment shaders: helper invocations, demotion, derivatives, inputs. A framebuffer of 3 by 2 pixels and one subgroup of eight lanes: a quad of fragments,
+//! and a quad of which lanes 5 and 7 are helpers.
+
+use rspirv::spirv::ExecutionModel;
+use tangle_interpreter::faults::Planted;
+use tangle_interpreter::{
+    Buffer, Dispatch, Draw, End, Error, Limits, Module, Outcome, Pipeline, PipelineOptions, Primitive, Rule,
+};
+use tangle_program::case::{SpirvVersion, Stage};
+use tangle_runner::toolchain;
+
+const MAXIMAL: &str = "[[maximally_reconverges]]";
+const PLAIN: &str = "";
+const QUADS: &str = "layout(quad_derivatives) in;";
+
+/// A shader in which each lane has a word of `words`, and one more is for all.
+fn shader(layout: &str, attribute: &str, body: &str) -> String {
+    format!(
+        "#version 450
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_quad : require
+#extension GL_EXT_maximal_reconvergence : require
+#extension GL_EXT_demote_to_helper_invocation : require
+#extension GL_EXT_terminate_invocation : require
+#extension GL_EXT_shader_quad_control : require
+layout(binding = 0) buffer Words {{ uint words[]; }};
+{layout}
+void main() {attribute} {{
+    uint lane = gl_SubgroupInvocationID;
+    {body}
+}}
+"
+    )
+}
+
+fn run(layout: &str, attribute: &str, body: &str, fault: Option<Planted>) -> Result<Outcome, Error> {
+    let glsl = shader(layout, attribute, body);
+    let words = toolchain::compile_with_lines(&glsl, Stage::Fragment, SpirvVersion::V1_3)
+        .unwrap_or_else(|e| panic!("{e}\n{glsl}"));
+    toolchain::validate(&words, SpirvVersion::V1_3).unwrap_or_else(|error| panic!("{error}\n{glsl}"));
+    let mut pipeline = Pipeline::new(&Module::parse(&words)?, &PipelineOptions::default())?;
+    assert_eq!(pipeline.interface().stage, ExecutionModel::Fragment);
+    if let Some(fault) = fault {
+        pipeline = pipeline.with_fault(fault);
+    }
+    let flat = [(1, [7, 8, 9, 10])].into();
+    let draw = Draw::covering([3, 2], Primitive { id: 4, layer: 2, flat });
+    pipeline.run(&Dispatch {
+        workgroups: [1, 1, 1],
+        lane_map: draw.linear(8),
+        draw,
+        buffers: vec![Buffer { binding: 0, bytes: vec![0xEE; 36], ..Buffer::default() }],
+        push: Vec::new(),
+        limits: Limits::default(),
+    })
+}
+
+/// The words of the eight lanes and the one for all: `.` where nothing was stored, `?` for what is not determined.
+fn text(outcome: &Outcome) -> String {
+    assert_eq!(outcome.end, End::Completed);
+    let word = |at: usize| match outcome.buffers[0].word(at * 4) {
+        Some(0xEEEE_EEEE) => ".".to_owned(),
+        Some(word) => format!("{word:x}"),
+        None => "?".to_owned(),
+    };
+    (0..9).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A shader, what it leaves, and what it leaves with a fault.
+type Row<'a> = (&'a str, &'a str, &'a str, &'a str, &'a [(Planted, &'a str)]);
+
+const BALLOT: &str = "words[lane] = subgroupBallot(true).x;";
+
+const ROWS: &[Row<'_>] = &[
+    ("", MAXIMAL, BALLOT, "ff ff ff ff ff . ff . .", &[(Planted::HelpersStore, "ff ff ff ff ff ff ff ff .")]),
+    // Helpers may be inactive, but for quad operations.
+    ("", PLAIN, BALLOT, "? ? ? ? ? . ? . .", &[(Planted::HelpersActiveAtEachTier, "ff ff ff ff ff . ff . .")]),
+    ("", PLAIN, "words[lane] = subgroupQuadSwapHorizontal(lane);", "1 0 3 2 5 . 7 . .", &[]),
+    ("", PLAIN, "words[lane] = subgroupQuadBroadcast(lane, 3u);", "3 3 3 3 7 . 7 . .", &[]),
+    // The last fragment of the quad is elsewhere, and may have ended: lanes 5 and 7 may be gone.
+    (
+        "",
+        MAXIMAL,
+        "uint x = 0u; if (gl_HelperInvocation) x = subgroupBallot(true).x; words[lane] = subgroupShuffleXor(x, 1u);",
+        "0 0 0 0 ? . ? . .",
+        &[(Planted::HelpersAlwaysThere, "0 0 0 0 a0 . a0 . .")],
+    ),
+    (
+        "",
+        MAXIMAL,
+        "if (lane >= 4u && !gl_HelperInvocation) terminateInvocation; words[lane] = subgroupBallot(true).x;",
+        "? ? ? ? . . . . .",
+        &[(Planted::HelpersAlwaysThere, "af af af af . . . . .")],
+    ),
+    // Of a quad operation only what is made of their quad is open.
+    (
+        "",
+        MAXIMAL,
+        "if (lane >= 4u && !gl_HelperInvocation) terminateInvocation; words[lane] = subgroupQuadSwapVertical(lane);",
+        "2 3 0 1 . . . . .",
+        &[],
+    ),
+    // A fragment that is demoted goes on as a helper, and one that is terminated does not.
+    (
+        "",
+        MAXIMAL,
+        "if (lane == 1u) demote; words[lane] = subgroupBallot(helperInvocationEXT()).x;",
+        "a2 . a2 a2 a2 . a2 . .",
+        &[(Planted::DemotedIsNoHelper, "a0 . a0 a0 a0 . a0 . .")],
+    ),
+    (
+        "",
+        MAXIMAL,
+        "words[lane] = 1u; if (lane == 1u) terminateInvocation; words[lane] = subgroupBallot(true).x;",
+        "fd 1 fd fd fd . fd . .",
+        &[],
+    ),
+    // What it was at the begin is said without `Volatile`, and what it is now is the implementation's choice then.
+    (
+        "",
+        MAXIMAL,
+        "if (lane == 1u) demote; words[lane] = subgroupQuadSwapHorizontal(uint(gl_HelperInvocation));",
+        "? . 0 0 1 . 1 . .",
+        &[],
+    ),
+    // Squares of the lanes: 0, 1, 4, 9 and 16, 25, 36, 49.
+    (
+        "",
+        PLAIN,
+        "words[lane] = uint(int(dFdxFine(float(lane * lane))));",
+        "1 1 5 5 9 . d . .",
+        &[
+            (Planted::DerivativeReversed, "ffffffff ffffffff fffffffb fffffffb fffffff7 . fffffff3 . ."),
+            (Planted::DerivativeOfOtherRow, "5 5 1 1 d . 9 . ."),
+        ],
+    ),
+    ("", PLAIN, "words[lane] = uint(dFdyFine(float(lane * lane)));", "4 8 4 8 14 . 14 . .", &[]),
+    ("", PLAIN, "words[lane] = uint(fwidthFine(-float(lane * lane)));", "5 9 9 d 1d . 21 . .", &[]),
+    (
+        "",
+        PLAIN,
+        "words[lane] = uint(dFdxCoarse(float(lane * lane)));",
+        "? ? ? ? ? . ? . .",
+        &[(Planted::CoarseIsFine, "1 1 5 5 9 . d . .")],
+    ),
+    ("", PLAIN, "words[lane] = uint(dFdx(float(lane)) + 2.0 * dFdyCoarse(float(lane)));", "5 5 5 5 5 . 5 . .", &[]),
+    ("", PLAIN, "words[lane] = uint(fwidth(float(lane)));", "3 3 3 3 3 . 3 . .", &[]),
+    // Derivatives stand where control flow is uniform in the primitive, or in the quad if that is asked for.
+    ("", PLAIN, "if (lane < 4u) words[lane] = uint(dFdxFine(float(lane)));", "? ? ? ? . . . . .", &[]),
+    (QUADS, MAXIMAL, "if (lane < 4u) words[lane] = uint(dFdxFine(float(lane)));", "1 1 1 1 . . . . .", &[]),
+    (QUADS, MAXIMAL, "if (lane < 3u) words[lane] = uint(dFdxFine(float(lane)));", "? ? ? . . . . . .", &[]),
+    // Inputs.
+    (
+        "",
+        PLAIN,
+        "words[lane] = uint(gl_FragCoord.x) + 16u * uint(gl_FragCoord.y) + 256u * uint(gl_PrimitiveID);",
+        "400 401 410 411 402 . 412 . .",
+        &[],
+    ),
+    (
+        "layout(location = 1, component = 1) flat in uvec2 given;",
+        PLAIN,
+        "words[lane] = 16u * given.x + given.y;",
+        "89 89 89 89 89 . 89 . .",
+        &[],
+    ),
+    // Helpers count nothing.
+    ("", PLAIN, "if (lane == 0u) words[8] = 0u;", ". . . . . . . . 0", &[]),
+    ("", PLAIN, "atomicAdd(words[8], 0x100u);", ". . . . . . . . eeeef4ee", &[]),
+    (
+        "",
+        PLAIN,
+        "uint x = atomicOr(words[lane], 1u); words[lane] = subgroupQuadSwapHorizontal(x);",
+        ". . . . ? . ? . .",
+        &[],
+    ),
+];
+
+#[test]
+fn what_they_compute() {
+    for &(layout, attribute, body, expected, faulty) in ROWS {
+        let run = |fault| run(layout, attribute, body, fault).unwrap_or_else(|error| panic!("{error}: {body}"));
+        assert_eq!(text(&run(None)), expected, "{attribute} {body}");
+        for &(fault, expected) in faulty {
+            assert_eq!(text(&run(Some(fault))), expected, "{fault:?}: {body}");
+        }
+    }
+}
+
+#[test]
+fn what_is_undefined() {
+    let body = "uint x = atomicAdd(words[8], 1u); if (x == 3u) words[lane] = 1u;";
+    let outcome = run("", PLAIN, body, None).expect("it runs");
+    let End::Undefined(undefined) = &outcome.end else { panic!("nothing is undefined") };
+    assert_eq!((undefined.rule, &undefined.lanes[..]), (Rule::Poison, &[5, 7][..]), "{undefined}");
+    assert!(undefined.detail.contains("an atomic of a helper"), "{undefined}");
+}
+
+#[test]
+fn what_does_not_run() {
+    for (layout, body, expected) in [
+        ("", "if (lane == 1u) discard;", "OpKill, which ends an invocation or demotes it"),
+        ("layout(location = 0) in float at;", "words[lane] = uint(at);", "inputs that are interpolated"),
+        ("layout(location = 3) flat in uint at;", "words[lane] = at;", "without a value for the input at location 3"),
+        ("layout(location = 0) flat in dvec2 at;", "words[lane] = uint(at.x);", "no vectors of 32-bit numbers"),
+    ] {
+        let error = run(layout, PLAIN, body, None).expect_err(body).to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
