@@ -8,7 +8,7 @@ use tangle_compilers::TABLE;
 use tangle_compilers::faults::FAULTS;
 use tangle_identity::Status;
 use tangle_oracle::judge::Verdict;
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Stage};
 use tangle_runner::toolchain::compile_by;
 
 /// Compilers that crash do it in a process of their own.
@@ -19,7 +19,12 @@ fn target(name: &str) -> Target {
 
 /// So many programs of a seed, as the device can run them.
 fn cases(target: &Target, programs: u64) -> Vec<Case> {
-    let choice = Choice { seed: 13, ..Choice::default() };
+    cases_of(&[], target, programs)
+}
+
+/// The same of these stages, or of a mixture.
+fn cases_of(stages: &[Stage], target: &Target, programs: u64) -> Vec<Case> {
+    let choice = Choice { seed: 13, stages: stages.iter().copied().collect(), ..Choice::default() };
     let plan = Plan::new(choice, std::slice::from_ref(target)).expect("it offers a tier");
     let programs = (0..programs).filter_map(|program| plan.case(program * plan.inputs()));
     programs.map(|case| target.fitted(&case).into_owned()).filter(|case| target.missing(case).is_empty()).collect()
@@ -143,6 +148,45 @@ fn compilers_run_what_is_fitted_to_them() {
         }
         println!("note: {name}: {right} of {} programs are right, {open} open", prepared.len());
         assert!(prepared.len() >= 8 && open <= 1, "{name}");
+    }
+}
+
+/// A compiler that is given shaders of other stages than compute has modules of each that are executed, and nothing of them is wrong.
+#[test]
+fn compilers_run_every_stage_that_they_are_given() {
+    for row in TABLE {
+        let name = row.front_end().to_string();
+        let Ok(found) = row.found() else { continue };
+        let stages: Vec<Stage> =
+            (row.stages)(&found).iter().copied().filter(|&stage| stage != Stage::Compute).collect();
+        if stages.is_empty() {
+            continue;
+        }
+        let target = target(&name);
+        for stage in stages {
+            let cases: Vec<Case> = cases_of(&[stage], &target, 40).into_iter().take(6).collect();
+            assert!(cases.len() >= 4 && cases.iter().all(|case| case.entry_point.stage == stage), "{name}, {stage:?}");
+            let mut checked = 0;
+            for case in cases {
+                // What is refused is a bug of the compiler's, or nothing that this is about.
+                let Ok(prepared) = prepare(case) else { continue };
+                match target.run(&prepared).finish {
+                    Finish::Judged(judged) => {
+                        assert!(
+                            matches!(judged.verdict, Verdict::Pass | Verdict::Vacuous),
+                            "{name}: {:?} of\n{}",
+                            judged.verdict,
+                            prepared.shader
+                        );
+                        checked += judged.counts.checked;
+                    }
+                    Finish::Unsupported { missing } => assert!(missing[0].starts_with("a decision"), "{missing:?}"),
+                    _ => {}
+                }
+            }
+            println!("note: {name}: {checked} values of {} shaders compared", stage.name());
+            assert!(checked > 200, "{name}: {checked} values of {} shaders", stage.name());
+        }
     }
 }
 

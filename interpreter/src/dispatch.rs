@@ -9,7 +9,7 @@ pub use crate::module::Tier;
 /// What is fixed when a pipeline is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PipelineOptions {
-    /// Name of the entry point; if none, the only compute shader, or where there is none the only task, mesh or fragment shader.
+    /// Name of the entry point; if none, the only compute shader, or where there is none the only other one.
     pub entry: Option<String>,
     /// Values of specialisation constants by `SpecId` (`VkSpecializationInfo`): the bits of the constant, not sign-extended. Booleans are 0 or 1.
     /// Numbers that the module does not have are ignored, as Vulkan does (VkSpecializationMapEntry).
@@ -106,14 +106,14 @@ pub struct Buffer {
     pub same_as: Option<usize>,
 }
 
-/// One `vkCmdDispatch`, or one draw for a fragment shader, with what is bound to it.
+/// One `vkCmdDispatch`, or one draw for a shader without workgroups, with what is bound to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dispatch {
     /// Number of workgroups in x, y, z; 1 for a draw.
     pub workgroups: [u32; 3],
     /// The subgroup and lane of each invocation: what follows is what a device with this map does.
     pub lane_map: LaneMap,
-    /// The invocations of a fragment shader; none of another one.
+    /// The invocations of a shader without workgroups; none of another one.
     pub draw: Draw,
     /// Storage and uniform buffers.
     pub buffers: Vec<Buffer>,

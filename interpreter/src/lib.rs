@@ -74,6 +74,11 @@
 //! other than derivative and quad group operations"). Derivatives are differences in the quad; they are open where control flow is not uniform in the
 //! primitive, or in the quad with `QuadDerivativesKHR`.
 //!
+//! # Stages before rasterisation
+//!
+//! The vertices, patches or primitives of a [`Draw`] run as the fragments of one do, without helpers. Nothing is looked at but what they store; what is read of
+//! vertices that a stage gets, or of a patch's outputs, is not supported.
+//!
 //! # Memory
 //!
 //! Two accesses of different invocations to one location race if one of them writes, not both are atomic, and no control barrier orders them (Vulkan memory
@@ -151,7 +156,7 @@ pub mod trace;
 mod types;
 
 pub use dispatch::{Buffer, Dispatch, LaneMap, LanePosition, Limits, PipelineOptions, Tier};
-pub use draw::{Draw, Fragment, Primitive};
+pub use draw::{Draw, Fragment, Item, Primitive};
 pub use module::{Binding, BindingKind, ImageShape, Interface, Module, SpecConstant};
 pub use outcome::{BufferState, End, Error, Location, OpenPath, Outcome, Reason, Rule, UndefinedBehaviour, Why};
 pub use pipeline::Pipeline;

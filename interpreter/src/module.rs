@@ -99,9 +99,9 @@ pub enum Tier {
 pub struct Interface {
     /// Name of the entry point.
     pub entry: String,
-    /// Its execution model. `GLCompute`, `TaskEXT`, `MeshEXT` and `Fragment` are executed.
+    /// Its execution model: any of Vulkan's but those of ray tracing.
     pub stage: spirv::ExecutionModel,
-    /// Invocations of a workgroup in x, y, z; 1 in a fragment shader, which has none.
+    /// Invocations of a workgroup in x, y, z; 1 in a shader without.
     pub workgroup_size: [u32; 3],
     /// True if quads are of local invocation ids (`DerivativeGroupQuadsKHR`); otherwise they may be of consecutive indices.
     pub quads_of_ids: bool,
@@ -122,7 +122,8 @@ pub struct Interface {
 impl Interface {
     /// True if it is run for a [`Draw`](crate::draw::Draw), and has no workgroups.
     pub fn is_of_draw(&self) -> bool {
-        self.stage == spirv::ExecutionModel::Fragment
+        use spirv::ExecutionModel as M;
+        !matches!(self.stage, M::GLCompute | M::TaskEXT | M::MeshEXT)
     }
 }
 

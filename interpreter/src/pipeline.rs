@@ -338,7 +338,7 @@ impl Pipeline {
     fn invocations(&self, dispatch: &Dispatch) -> u64 {
         let Interface { workgroup_size, .. } = &self.decoded.interface;
         match self.decoded.interface.is_of_draw() {
-            true => dispatch.draw.fragments.len() as u64,
+            true => dispatch.draw.len() as u64,
             false => workgroup_size.iter().map(|&side| u64::from(side)).product(),
         }
     }
@@ -362,7 +362,8 @@ impl Pipeline {
             if count != 1 {
                 return Err(Error::Dispatch(format!("a draw of {count} workgroups")));
             }
-            if let Some(fault) = dispatch.draw.fault(&self.decoded.interface.inputs, places) {
+            let Interface { stage, inputs, .. } = &self.decoded.interface;
+            if let Some(fault) = dispatch.draw.fault(*stage, inputs, places) {
                 return Err(Error::Dispatch(fault));
             }
         }

@@ -28,7 +28,7 @@ use super::output::{put, say, say_stderr};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The shader: SPIR-V, SPIR-V assembly (.spvasm), a compute, task, mesh or fragment shader in GLSL (.comp, .task, .mesh, .frag), or AmberScript
+    /// The shader: SPIR-V, SPIR-V assembly (.spvasm), a shader in GLSL (.comp, .task, .mesh, .frag, .vert, …), or AmberScript
     file: PathBuf,
     /// Compare with what this module leaves for the same inputs
     #[arg(long, value_name = "FILE")]
@@ -70,9 +70,10 @@ pub struct Args {
     /// Workgroups to dispatch
     #[arg(long, value_name = "X,Y,Z", value_parser = workgroups, default_value = "1,1,1")]
     workgroups: Workgroups,
-    /// Framebuffer that one primitive covers, for a fragment shader. Where a side is odd there are helper invocations
-    #[arg(long, value_name = "WxH", value_parser = framebuffer, default_value = "8x8")]
-    framebuffer: Framebuffer,
+    /// What a shader without workgroups is run for: a framebuffer that one primitive covers, for a fragment shader, with helper invocations where a side is odd;
+    /// vertices and instances, or invocations and primitives, before rasterisation
+    #[arg(long, value_name = "WxH", value_parser = drawn, default_value = "8x8")]
+    draw: Drawn,
     /// Words of a flat input of a fragment shader, as `1=7,8`; repeat for several. Else zeros
     #[arg(long, value_name = "LOCATION=WORDS", value_parser = flat)]
     flat: Vec<(u32, [u32; 4])>,
@@ -103,7 +104,7 @@ pub struct Args {
 struct Workgroups([u32; 3]);
 
 #[derive(Clone, Copy)]
-struct Framebuffer([u32; 2]);
+struct Drawn([u32; 2]);
 
 /// `SET.BINDING=` and the rest.
 fn binding(text: &str) -> Option<((u32, u32), &str)> {
@@ -177,10 +178,10 @@ fn workgroups(text: &str) -> Result<Workgroups, String> {
     }
 }
 
-fn framebuffer(text: &str) -> Result<Framebuffer, String> {
+fn drawn(text: &str) -> Result<Drawn, String> {
     let sides = text.split_once('x').and_then(|(width, height)| Some([width.parse().ok()?, height.parse().ok()?]));
     let is_sensible = |sides: &[u32; 2]| sides.iter().all(|side| (1..=128).contains(side));
-    sides.filter(is_sensible).map(Framebuffer).ok_or_else(|| "two numbers from 1 to 128 with an x between them".into())
+    sides.filter(is_sensible).map(Drawn).ok_or_else(|| "two numbers from 1 to 128 with an x between them".into())
 }
 
 fn flat(text: &str) -> Result<(u32, [u32; 4]), String> {
@@ -362,7 +363,7 @@ fn inputs(args: &Args) -> anyhow::Result<Inputs> {
         specialization: once(args.spec.iter().copied(), |id| format!("--spec {id}"))?,
         descriptors: once(args.descriptors.iter().copied(), |(set, binding)| format!("--descriptors {set}.{binding}"))?,
         workgroups: args.workgroups.0,
-        framebuffer: args.framebuffer.0,
+        draw: args.draw.0,
         flat: once(args.flat.iter().copied(), |location| format!("--flat {location}"))?,
         subgroup_size: args.subgroup_size,
         entry: args.entry.clone(),
@@ -606,7 +607,10 @@ const COLUMNS: usize = 8;
 fn as_text(judged: &Judged) -> String {
     let (interface, outcome) = (&judged.interface, &judged.outcome);
     let [x, y, z] = interface.workgroup_size;
-    let what = if interface.is_of_draw() { "fragment shader".into() } else { format!("workgroup {x}x{y}x{z}") };
+    let what = match interface.is_of_draw() {
+        true => format!("{:?}", interface.stage),
+        false => format!("workgroup {x}x{y}x{z}"),
+    };
     let mut text = format!("{}: {what}, tier {}\n", interface.entry, tier_name(judged.tier));
     match &outcome.end {
         End::Undefined(what) => {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use tangle_analysis::validate::MAX_WORKGROUP;
-use tangle_compilers::Compiler;
+use tangle_compilers::{Compiler, Found};
 use tangle_emit::glsl::Dialect;
 use tangle_emit::glsl::spelling::{self, TypeName, in_arb};
-use tangle_features::{Vulkan, for_category, for_float_control, for_resource, for_scalar, for_stage, for_tier, needs};
+use tangle_features::{for_category, for_float_control, for_resource, for_scalar, for_stage, for_tier, needs};
 use tangle_generator::Config;
 use tangle_oracle::map::SubgroupPromise;
 use tangle_program::api::Api;
@@ -72,8 +72,8 @@ pub(crate) const PAYLOADS: &str = "payloads of task shaders";
 
 impl Capabilities {
     /// What is left of it for modules of a compiler.
-    pub fn through(&self, compiler: &Compiler) -> Capabilities {
-        let without: FeatureSet = compiler.without().collect();
+    pub fn through(&self, compiler: &Compiler, found: &Found) -> Capabilities {
+        let without: FeatureSet = compiler.without(found).collect();
         Capabilities { features: self.features.without(without), ..self.clone() }
     }
 
@@ -114,7 +114,7 @@ impl Capabilities {
             debug_settings: info.debug,
         };
         match tangle_compilers::row(&webgpu_front_end()).filter(|_| info.api() == Api::WebGpu) {
-            Some(tint) => own.through(tint),
+            Some(tint) => own.through(tint, &Found::default()),
             None => own,
         }
     }
@@ -164,15 +164,9 @@ impl Capabilities {
         }
     }
 
-    /// The same in the stages that the interpreter executes, each by itself: those before rasterisation number their invocations by an atomic counter, whose
-    /// results are open there.
+    /// The same in shaders that are executed by themselves: without payloads, which two of them show.
     pub fn of_interpreter(size: u32) -> Capabilities {
         let mut capabilities = Capabilities::reference(size);
-        for &feature in Feature::ALL {
-            if matches!(feature.row().vulkan, Vulkan::Stage(stage) if stage.item_names().is_some()) {
-                capabilities.features.remove(feature);
-            }
-        }
         capabilities.payloads = false;
         capabilities
     }

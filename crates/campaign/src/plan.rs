@@ -203,9 +203,14 @@ impl Plan {
         let tier = choice.tier;
         let mut classes: Vec<Vec<(Config, u32)>> = Vec::new();
         for target in targets {
+            let front_end = choice.variant.as_ref().and_then(Variant::front_end);
             let capabilities =
-                match choice.variant.as_ref().and_then(Variant::front_end).and_then(tangle_compilers::row) {
-                    Some(compiler) => &target.capabilities.through(compiler),
+                match front_end.and_then(|front_end| Some((front_end, tangle_compilers::row(front_end)?))) {
+                    Some((front_end, compiler)) => {
+                        // Of one that is not here nothing runs.
+                        let found = tangle_compilers::found(front_end).unwrap_or_default();
+                        &target.capabilities.through(compiler, &found)
+                    }
                     None => &target.capabilities,
                 };
             let tiers = TIER_WEIGHTS

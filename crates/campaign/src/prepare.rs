@@ -148,7 +148,7 @@ fn who_lost(case: &Case, source: &str, flags: &[String], lost: String) -> Toolch
 pub(crate) fn made(case: &Case, source: &str, flags: &[String]) -> Result<Vec<u32>, ToolchainError> {
     match case.variant.front_end() {
         None => toolchain::make(source, case.entry_point.spirv, flags),
-        Some(by) => toolchain::make_by(by, source, case.entry_point.spirv, flags),
+        Some(by) => toolchain::make_by(by, case.entry_point.stage, source, case.entry_point.spirv, flags),
     }
 }
 

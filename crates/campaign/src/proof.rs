@@ -59,7 +59,7 @@ pub fn prove(target: &Target, prepared: &Prepared, conclusion: &Conclusion) -> O
 /// Where the invocations of a device sit, for the interpreter.
 fn places(target: &Target, case: &Case, words: &[u32]) -> Option<Places> {
     let (Some(map), faults) = LaneMap::check(case, words, target.capabilities.sizes) else { return None };
-    if case.entry_point.draw().is_some() {
+    if !case.entry_point.stage.has_workgroups() {
         // Of helpers that are not there where they have to be, and of what nothing is known, the interpreter knows as little.
         return if faults.is_empty() { places_of_draw(case, &map) } else { None };
     }
@@ -97,6 +97,11 @@ fn places_of_draw(case: &Case, map: &LaneMap) -> Option<Places> {
     for (number, subgroup) in (0..).zip(&layout.subgroups) {
         for lane in lanes(subgroup.live) {
             let slot = subgroup.first + lane;
+            // Which of several executions of one item counts first is not known.
+            let is_again = || case.entry_point.workgroups().position(layout.index[slot])[2] > 0;
+            if case.entry_point.items().is_some() && is_again() {
+                return None;
+            }
             invocations.push((layout.invocation(slot).index, layout.helpers.contains(slot)));
             places.push(spirv::LanePosition { subgroup: number, lane: lane as u32, subgroup_id: 0, num_subgroups: 0 });
         }

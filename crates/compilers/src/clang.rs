@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tangle_emit::hlsl::{QUALIFIERS, intrinsics, wave_intrinsic, words};
 use tangle_features::Feature;
-use tangle_program::case::{Case, SpirvVersion, Tier};
+use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::subgroup::{Fold, SubgroupOp};
 use tangle_program::tree::{Block, Expr, Function, Stmt};
@@ -23,6 +23,7 @@ pub(crate) const HLSL: Compiler = Compiler {
     language: Language::Hlsl,
     about: "Clang, with LLVM's SPIR-V back end",
     promise: Tier::Plain,
+    stages: |_| &[Stage::Compute],
     // The oldest of its environments.
     least_spirv: SpirvVersion::V1_5,
     lacks_features: &[
@@ -37,7 +38,7 @@ pub(crate) const HLSL: Compiler = Compiler {
     fitted: Some(fitted),
     find,
     compile,
-    command: |version| {
+    command: |version, _| {
         let definitions = HLSL.found().ok().and_then(|found| Some(definitions(&found.path?, &found.prefix)));
         let definitions = definitions.unwrap_or_default();
         let arguments = arguments(version).join(" ");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
-use tangle_features::{Feature, Vulkan, of_stages_only};
-use tangle_program::case::{Case, SpirvVersion, Tier};
+use tangle_features::{Feature, FeatureSet, Vulkan, for_stage, of_stages_only};
+use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::tree::{Block, Expr, Function};
 use tangle_program::variant::{FrontEnd, Language};
 
@@ -18,6 +18,8 @@ pub struct Compiler {
     pub language: Language,
     /// What it is, for lists.
     pub about: &'static str,
+    /// The stages whose shaders it is given, by which of it is there.
+    pub stages: fn(&Found) -> &'static [Stage],
     /// The strongest tier whose promise its modules can carry.
     pub promise: Tier,
     /// Features of Vulkan whose cases are not generated for it, beside those that the language has not.
@@ -30,11 +32,11 @@ pub struct Compiler {
     pub fitted: Option<fn(&mut Case)>,
     /// Finds it: at a place that somebody named, or else where `./x setup` and the system have it.
     pub find: fn(Option<&Path>) -> Result<Found, String>,
-    /// Makes SPIR-V of a shader whose entry point is `main`, with the target environment that goes with the version.
+    /// Makes SPIR-V of a shader of a stage whose entry point is `main`, with the target environment that goes with the version.
     pub compile: fn(&Call<'_>) -> Result<Vec<u32>, Failure>,
     /// The command line that does the same, for reports; `None` if there is none. `shader.hlsl`, or with the extension of its
     /// language, is the source, `shader.spv` the module.
-    pub command: fn(SpirvVersion) -> Option<String>,
+    pub command: fn(SpirvVersion, Stage) -> Option<String>,
 }
 
 /// A compiler that is there.
@@ -53,6 +55,8 @@ pub struct Found {
 pub struct Call<'a> {
     /// The source of the shader, in the compiler's language.
     pub source: &'a str,
+    /// The stage.
+    pub stage: Stage,
     /// The version of SPIR-V.
     pub version: SpirvVersion,
     /// The compiler's file, as [`Compiler::find`] gave it.
@@ -76,8 +80,8 @@ impl Compiler {
         FrontEnd { language: self.language, compiler: self.name.to_owned() }
     }
 
-    /// The features of Vulkan that it or its language does not know, float controls, and those of the stages that it is not given: all but compute.
-    pub fn without(&self) -> impl Iterator<Item = Feature> {
+    /// The features of Vulkan that it or its language does not know, float controls, and those of the stages that it is not given.
+    pub fn without(&self, found: &Found) -> impl Iterator<Item = Feature> {
         let promise = [
             (Tier::SubgroupUniform, Feature::SubgroupUniformControlFlow),
             (Tier::Maximal, Feature::MaximalReconvergence),
@@ -111,7 +115,8 @@ impl Compiler {
         };
         // What Slang has beside HLSL.
         let of_hlsl = (self.language == Language::Hlsl).then_some(Feature::SubgroupRotateClustered);
-        let of_stages = of_stages_only().iter();
+        let of_own: FeatureSet = (self.stages)(found).iter().flat_map(|&stage| for_stage(stage).iter()).collect();
+        let of_stages = of_stages_only().without(of_own).iter();
         // HLSL, Slang and WGSL cannot say them, and SPIRV-Cross loses them.
         let float_controls = tangle_features::TABLE.iter().filter(|row| matches!(row.vulkan, Vulkan::FloatControl(_)));
         let float_controls = float_controls.map(|row| row.feature);

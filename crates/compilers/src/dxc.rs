@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use tangle_features::Feature;
-use tangle_program::case::{SpirvVersion, Tier};
+use tangle_program::case::{SpirvVersion, Stage, Tier};
 use tangle_program::variant::Language;
 
 use crate::compiler::{Call, Compiler, Failure, Found, absent, installed};
@@ -19,6 +19,7 @@ pub(crate) const HLSL: Compiler = Compiler {
     language: Language::Hlsl,
     about: "DirectXShaderCompiler",
     promise: Tier::Plain,
+    stages,
     least_spirv: SpirvVersion::V1_3,
     // WaveMatch and WaveMultiPrefix* came to its SPIR-V back end with 1.8.2405 (pull requests 6596 and 6608).
     lacks_features: &[Feature::SubgroupPartitioned, Feature::SharedInt64Atomics, Feature::BufferInt64Atomics],
@@ -26,8 +27,15 @@ pub(crate) const HLSL: Compiler = Compiler {
     fitted: None,
     find,
     compile,
-    command: |version| Some(format!("dxc {} shader.hlsl -Fo shader.spv", arguments(version).join(" "))),
+    command: |version, stage| Some(format!("dxc {} shader.hlsl -Fo shader.spv", arguments(version, stage).join(" "))),
 };
+
+/// DXC 1.7 writes task and mesh shaders with SPV_NV_mesh_shader, whatever extensions are allowed, and makes no valid fragment shader that asks for its lane: the
+/// variable is not decorated `Flat` (VUID-StandaloneSpirv-Flat-04744).
+fn stages(found: &Found) -> &'static [Stage] {
+    const ALL: &[Stage] = &[Stage::Compute, Stage::Fragment, Stage::Task, Stage::Mesh];
+    if found.path.as_deref().is_some_and(is_before_1_8) { &ALL[..1] } else { ALL }
+}
 
 /// The name of the library in the folder that the set-up makes.
 const LIBRARY: &str = "libdxcompiler.so";
@@ -47,24 +55,48 @@ fn find(named: Option<&Path>) -> Result<Found, String> {
     Ok(Found { path: Some(path), version, ..Found::default() })
 }
 
+/// The shader profile of a stage.
+const fn profile(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Compute => "cs_6_6",
+        Stage::Task => "as_6_6",
+        Stage::Mesh => "ms_6_6",
+        Stage::Fragment => "ps_6_6",
+        Stage::Vertex => "vs_6_6",
+        Stage::TessellationControl => "hs_6_6",
+        Stage::TessellationEvaluation => "ds_6_6",
+        Stage::Geometry => "gs_6_6",
+    }
+}
+
+/// `discard` makes a helper of a lane in modules for Vulkan 1.3, and in others where the extension is asked for, which leaves out all that are not; else it is
+/// `OpKill`, which may end the invocation (DirectXShaderCompiler, `docs/SPIR-V.rst`).
+const FRAGMENT: [&str; 4] = [
+    "-fspv-extension=KHR",
+    "-fspv-extension=SPV_EXT_demote_to_helper_invocation",
+    "-fspv-extension=SPV_EXT_descriptor_indexing",
+    "-fspv-extension=SPV_EXT_shader_viewport_index_layer",
+];
+
 /// Those that decide on the module.
-fn arguments(version: SpirvVersion) -> Vec<&'static str> {
+fn arguments(version: SpirvVersion, stage: Stage) -> Vec<&'static str> {
     let environment = match version {
         // Its versions before 1.7.2207 know no environment with SPIR-V 1.4; a module of 1.3 is good for whoever takes 1.4.
         SpirvVersion::V1_3 | SpirvVersion::V1_4 => "-fspv-target-env=vulkan1.1",
         SpirvVersion::V1_5 => "-fspv-target-env=vulkan1.2",
         SpirvVersion::V1_6 => "-fspv-target-env=vulkan1.3",
     };
-    vec!["-T", "cs_6_6", "-E", "main", "-spirv", environment, "-HV", "2021", "-enable-16bit-types"]
+    let fixed = ["-T", profile(stage), "-E", "main", "-spirv", environment, "-HV", "2021", "-enable-16bit-types"];
+    let demotes = stage == Stage::Fragment && version < SpirvVersion::V1_6;
+    fixed.into_iter().chain(FRAGMENT.into_iter().filter(|_| demotes)).collect()
 }
 
 thread_local! {
     static LOADED: RefCell<Option<(PathBuf, Library)>> = const { RefCell::new(None) };
 }
 
-/// True if the objects of a library have two destructors in their tables of functions, as those of DXC before 1.8 have where there is no
-/// COM (DirectXShaderCompiler, `WinAdapter.h`). What is known of a library stands in a file beside it.
-fn has_destructors(library: &Path) -> bool {
+/// True of a library that is known to be older than DXC 1.8: what is known of it stands in a file beside it.
+fn is_before_1_8(library: &Path) -> bool {
     let said = library.parent().and_then(|folder| std::fs::read_to_string(folder.join("version")).ok());
     let version = said.as_deref().and_then(|said| said.strip_prefix("DXC 1."));
     let minor = version.and_then(|version| version.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok());
@@ -73,8 +105,8 @@ fn has_destructors(library: &Path) -> bool {
 
 fn compile_by_library(library: &Library, call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     // Profile and entry point are arguments of their own.
-    let arguments = arguments(call.version).split_off(4);
-    match library.compile(call.source, "main", "cs_6_6", &arguments)? {
+    let arguments = arguments(call.version, call.stage).split_off(4);
+    match library.compile(call.source, "main", profile(call.stage), &arguments)? {
         Ok(module) => started::module(&module),
         Err(said) => {
             let said = String::from_utf8_lossy(&said).replace('\0', "");
@@ -100,7 +132,7 @@ fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
         match &*loaded {
             Some((there, library)) if there == path => compile_by_library(library, call),
             _ => {
-                let library = Library::open(path, has_destructors(path)).map_err(Failure::Absent)?;
+                let library = Library::open(path, is_before_1_8(path)).map_err(Failure::Absent)?;
                 compile_by_library(&loaded.insert((path.to_owned(), library)).1, call)
             }
         }
@@ -110,7 +142,10 @@ fn compile(call: &Call<'_>) -> Result<Vec<u32>, Failure> {
 fn compile_by_program(program: &Path, call: &Call<'_>) -> Result<Vec<u32>, Failure> {
     let folder = started::folder(&[("shader.hlsl", call.source)])?;
     let mut command = started::command(program, call.prefix);
-    command.args(arguments(call.version)).args(["shader.hlsl", "-Fo", "shader.spv"]).current_dir(folder.path());
+    command
+        .args(arguments(call.version, call.stage))
+        .args(["shader.hlsl", "-Fo", "shader.spv"])
+        .current_dir(folder.path());
     started::run(&mut command)?;
     started::module(&started::read(&folder, "shader.spv")?)
 }

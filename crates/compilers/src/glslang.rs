@@ -5,7 +5,7 @@
 
 use shaderc::{CompileOptions, EnvVersion, OptimizationLevel, ShaderKind, SourceLanguage, TargetEnv};
 use tangle_features::Feature;
-use tangle_program::case::{Case, SpirvVersion, Tier};
+use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::ops::BinaryOp;
 use tangle_program::tree::{Expr, walk_block};
 use tangle_program::variant::Language;
@@ -17,6 +17,7 @@ pub(crate) const HLSL: Compiler = Compiler {
     language: Language::Hlsl,
     about: "glslang's HLSL front end, in shaderc",
     promise: Tier::Plain,
+    stages: |_| &[Stage::Compute],
     least_spirv: SpirvVersion::V1_3,
     lacks_features: &[
         Feature::ShaderInt16,
@@ -35,7 +36,7 @@ pub(crate) const HLSL: Compiler = Compiler {
     fitted: Some(fitted),
     find: |_| Ok(Found { version: "shaderc crate 0.10.1".into(), ..Found::default() }),
     compile,
-    command: |version| {
+    command: |version, _| {
         Some(format!("glslangValidator -D -V --target-env spirv{version} -e main -S comp shader.hlsl -o shader.spv"))
     },
 };

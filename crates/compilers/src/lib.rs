@@ -71,6 +71,9 @@ pub fn missing(front_end: &FrontEnd, case: &Case) -> Vec<String> {
         Ok(_) if case.entry_point.spirv < row.least_spirv => {
             vec![format!("SPIR-V {} with {front_end}", case.entry_point.spirv)]
         }
+        Ok(found) if !(row.stages)(&found).contains(&case.entry_point.stage) => {
+            vec![format!("{} shaders with {front_end}", case.entry_point.stage.name())]
+        }
         Ok(_) => (row.lacks)(case),
         Err(reason) => vec![format!("compiler {front_end} ({reason})")],
     }
@@ -111,6 +114,7 @@ pub fn check_start(found: &Found) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use tangle_features::Feature;
+    use tangle_program::case::Stage;
 
     use super::*;
 
@@ -165,12 +169,13 @@ mod tests {
     #[test]
     fn what_a_stage_needs_is_left_to_compute_shaders() {
         for row in TABLE {
-            let without: Vec<Feature> = row.without().collect();
+            let without: Vec<Feature> = row.without(&Found::default()).collect();
             for feature in [Feature::SubgroupShuffle, Feature::SubgroupQuad] {
                 let is_own = row.lacks_features.contains(&feature);
                 assert_eq!(without.contains(&feature), is_own, "{} {feature:?}", row.front_end());
             }
-            assert!(without.contains(&Feature::SubgroupsInFragment), "{}", row.front_end());
+            let is_given = (row.stages)(&Found::default()).contains(&Stage::Fragment);
+            assert_eq!(without.contains(&Feature::SubgroupsInFragment), !is_given, "{}", row.front_end());
         }
     }
 }

@@ -17,13 +17,14 @@ pub(crate) const WGSL: Compiler = Compiler {
     language: Language::Wgsl,
     about: "naga, wgpu's shader compiler",
     promise: Tier::Plain,
+    stages: |_| &[Stage::Compute],
     least_spirv: SpirvVersion::V1_3,
     lacks_features: &[],
     lacks,
     fitted: Some(fitted),
     find: |_| Ok(Found { version: "naga crate 30.0.1".into(), ..Found::default() }),
     compile,
-    command: |_| Some("naga shader.wgsl shader.spv".into()),
+    command: |_, _| Some("naga shader.wgsl shader.spv".into()),
 };
 
 /// Workgroups of more than one dimension: of `subgroup_id` and `subgroup_invocation_id` it says that they are "not supported" with these.

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use tangle_features::Feature;
-use tangle_program::case::{Case, SpirvVersion, Tier};
+use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_program::tree::{Stmt, walk_block};
 use tangle_program::variant::Language;
 
@@ -20,6 +20,7 @@ pub(crate) const SLANG: Compiler = Compiler {
     about: "Slang, by its command slangc",
     // The attribute MaximallyReconverges: "Emits `MaximallyReconvergesKHR` execution mode when producing SPIR-V." (core.meta.slang)
     promise: Tier::Maximal,
+    stages: |_| &[Stage::Compute, Stage::Task, Stage::Mesh, Stage::Fragment],
     // What it makes for 1.3 says that it is 1.4.
     least_spirv: SpirvVersion::V1_4,
     lacks_features: &[
@@ -29,10 +30,10 @@ pub(crate) const SLANG: Compiler = Compiler {
         Feature::SubgroupUniformControlFlow,
     ],
     lacks,
-    fitted: None,
+    fitted: Some(fitted),
     find,
     compile: |call| compile(call, Language::Slang),
-    command: |version| Some(format!("slangc {}", arguments(version, Language::Slang).join(" "))),
+    command: |version, stage| Some(format!("slangc {}", arguments(version, stage, Language::Slang).join(" "))),
 };
 
 pub(crate) const HLSL: Compiler = Compiler {
@@ -41,7 +42,7 @@ pub(crate) const HLSL: Compiler = Compiler {
     about: "Slang, by its command slangc, with HLSL",
     promise: Tier::Plain,
     compile: |call| compile(call, Language::Hlsl),
-    command: |version| Some(format!("slangc {}", arguments(version, Language::Hlsl).join(" "))),
+    command: |version, stage| Some(format!("slangc {}", arguments(version, stage, Language::Hlsl).join(" "))),
     ..SLANG
 };
 
@@ -58,7 +59,7 @@ fn find(named: Option<&Path>) -> Result<Found, String> {
     Ok(Found { path: Some(path), version, ..Found::default() })
 }
 
-/// Attributes of a switch, which it takes before an `if` only.
+/// Attributes of a switch, which it takes before an `if` only, and `discard` before SPIR-V 1.6: that is `OpKill`, which may end the invocation.
 fn lacks(case: &Case) -> Vec<String> {
     let mut attribute = false;
     for function in &case.program.functions {
@@ -66,10 +67,33 @@ fn lacks(case: &Case) -> Vec<String> {
             attribute |= matches!(stmt, Stmt::Switch { control, .. } if !control.is_unspecified());
         });
     }
-    if attribute { vec!["attributes of a switch, with Slang".into()] } else { Vec::new() }
+    let discards = case.program.demotes() && case.entry_point.spirv < SpirvVersion::V1_6;
+    let lacking =
+        [(attribute, "attributes of a switch, with Slang"), (discards, "discard before SPIR-V 1.6, with Slang")];
+    lacking.into_iter().filter(|(lacks, _)| *lacks).map(|(_, what)| what.to_owned()).collect()
 }
 
-fn arguments(version: SpirvVersion, language: Language) -> Vec<&'static str> {
+fn fitted(case: &mut Case) {
+    if case.program.demotes() {
+        case.entry_point.spirv = SpirvVersion::V1_6;
+    }
+}
+
+/// What it calls a stage.
+const fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Compute => "compute",
+        Stage::Task => "amplification",
+        Stage::Mesh => "mesh",
+        Stage::Fragment => "fragment",
+        Stage::Vertex => "vertex",
+        Stage::TessellationControl => "hull",
+        Stage::TessellationEvaluation => "domain",
+        Stage::Geometry => "geometry",
+    }
+}
+
+fn arguments(version: SpirvVersion, stage: Stage, language: Language) -> Vec<&'static str> {
     let profile = match version {
         SpirvVersion::V1_3 => "sm_6_6+spirv_1_3",
         SpirvVersion::V1_4 => "sm_6_6+spirv_1_4",
@@ -77,8 +101,8 @@ fn arguments(version: SpirvVersion, language: Language) -> Vec<&'static str> {
         SpirvVersion::V1_6 => "sm_6_6+spirv_1_6",
     };
     let language = ["-lang", language.name(), source_file(language)];
-    let fixed = ["-target", "spirv", "-O0", "-entry", "main", "-stage", "compute", "-warnings-disable", "41012,41024"];
-    let rest = ["-o", "shader.spv", "-profile", profile];
+    let fixed = ["-target", "spirv", "-O0", "-entry", "main", "-warnings-disable", "41012,41024"];
+    let rest = ["-stage", stage_name(stage), "-o", "shader.spv", "-profile", profile];
     language.into_iter().chain(fixed).chain(rest).collect()
 }
 
@@ -90,7 +114,7 @@ fn compile(call: &Call<'_>, language: Language) -> Result<Vec<u32>, Failure> {
     let Some(path) = call.path else { return Err(Failure::Absent(absent(HLSL.name))) };
     let folder = started::folder(&[(source_file(language), call.source)])?;
     let mut command = started::command(path, call.prefix);
-    command.args(arguments(call.version, language)).current_dir(folder.path());
+    command.args(arguments(call.version, call.stage, language)).current_dir(folder.path());
     if let Some(libraries) = path.parent() {
         command.env("LD_LIBRARY_PATH", libraries);
     }

@@ -19,6 +19,7 @@ pub(crate) const GLSL: Compiler = Compiler {
     about: "SPIRV-Cross: SPIR-V to GLSL, between two runs of glslang",
     // The attributes of `main` are lost.
     promise: Tier::Plain,
+    stages: |_| &[Stage::Compute],
     least_spirv: SpirvVersion::V1_3,
     // "Invalid group operation." is what it says of partitioned operations; subgroup operations on integers of 8, 16 and 64 bits miss their
     // extension in what it prints. The execution modes of derivative groups and of float controls are lost in it without a word. GLSL has no operator for remainders
@@ -45,7 +46,7 @@ pub(crate) const GLSL: Compiler = Compiler {
     fitted: None,
     find,
     compile,
-    command: |_| {
+    command: |_, _| {
         Some(
             "spirv-cross -V --version 450 first.spv --output second.comp # between two runs of glslangValidator".into(),
         )
@@ -151,7 +152,7 @@ mod tests {
             let text = std::fs::read_to_string(entry.expect("a file").path()).expect("a text");
             let Ok(case) = Case::from_json(&text) else { continue };
             let (source, version) = (tangle_emit::source(&case), case.entry_point.spirv);
-            let call = Call { source: &source, version, path: Some(&path), prefix: &prefix };
+            let call = Call { source: &source, stage: Stage::Compute, version, path: Some(&path), prefix: &prefix };
             let Ok(module) = glslang::module(&call, SourceLanguage::GLSL) else { continue };
             let ends = |printed: Result<String, Failure>| printed.map(|text| text.trim_end().to_owned());
             let [by_library, by_program] =

@@ -23,6 +23,7 @@ pub(crate) const WGSL: Compiler = Compiler {
     language: Language::Wgsl,
     about: "Tint, Chrome's shader compiler, in Dawn",
     promise: Tier::Plain,
+    stages: |_| &[Stage::Compute],
     // With Dawn's toggle `use_spirv_1_4`, on by default where the driver takes it.
     least_spirv: SpirvVersion::V1_4,
     lacks_features: &[],
@@ -30,7 +31,7 @@ pub(crate) const WGSL: Compiler = Compiler {
     fitted: None,
     find,
     compile,
-    command: |_| Some("tint --format spirv --output-name shader.spv shader.wgsl".into()),
+    command: |_, _| Some("tint --format spirv --output-name shader.spv shader.wgsl".into()),
 };
 
 /// The most invocations of a workgroup, and the most in its third dimension, that every device has (WebGPU, Limits:

@@ -7,10 +7,10 @@ use common::tour;
 use common::*;
 use tangle_analysis::validate::validate;
 use tangle_emit::{expression, fitted, lacks, source};
-use tangle_program::case::{Case, Tier};
+use tangle_program::case::{Case, Draw, EntryPoint, Launch, SpirvVersion, Stage, Tier};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{Fold, SubgroupOp};
-use tangle_program::tree::{Builtin, Expr, SubgroupCall};
+use tangle_program::tree::{Builtin, Discard, Expr, Stmt, SubgroupCall};
 use tangle_program::types::{Scalar, Type};
 use tangle_program::variant::{Language, Variant};
 
@@ -43,6 +43,38 @@ fn programs() {
                 lacking => insta::assert_snapshot!(format!("{name}_lacks"), lacking.join("\n")),
             }
         }
+    }
+}
+
+/// What stands around a program because of its stage.
+#[test]
+fn stages() {
+    let compute = case(
+        "",
+        main_of(|f| {
+            let x = f.add_local("x", Type::UINT);
+            vec![assign(x, Expr::Builtin(Builtin::LocalX)), log(1, x)]
+        }),
+    );
+    let of = |stage, launch: Option<Launch>| {
+        let launch = launch.unwrap_or_else(|| compute.entry_point.launch.clone());
+        let entry_point = EntryPoint { stage, launch, spirv: SpirvVersion::V1_6, ..compute.entry_point.clone() };
+        Case { entry_point, ..compute.clone() }
+    };
+    let draw = Draw { layers: 2, samples: 4, ..Draw::new([3, 2], vec![[[0, 0], [6, 0], [0, 4]]]) };
+    let mut fragment = of(Stage::Fragment, Some(Launch::Draw(draw)));
+    fragment.data.flats = vec![vec![7]];
+    let main = fragment.program.functions.last_mut().expect("there is one");
+    let f = main.add_local("f", Type::scalar(Scalar::Float));
+    main.body.extend([
+        assign(f, Expr::subgroup(SubgroupOp::DFdxFine, [Expr::Cast(Scalar::Float, Box::new(Expr::Flat(0)))])),
+        branch(Expr::Builtin(Builtin::Helper), [Stmt::Discard(Discard::Demote)], []),
+    ]);
+    for (name, case) in [("task", of(Stage::Task, None)), ("mesh", of(Stage::Mesh, None)), ("fragment", fragment)] {
+        let case = fitted(Language::Hlsl, in_hlsl(case));
+        assert_eq!(validate(&case), Ok(()), "{name}");
+        assert_eq!(lacks(Language::Hlsl, &case), Vec::<String>::new(), "{name}");
+        insta::assert_snapshot!(format!("hlsl_{name}_shader"), source(&case));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tangle_interpreter::{
     Binding, BindingKind, Buffer, Dispatch, Draw, Error, Interface, LaneMap, Limits, Module, Outcome, Pipeline,
-    PipelineOptions, Primitive, Tier,
+    PipelineOptions, Tier,
 };
 
 /// What a module is run with. What is not given is made: [`Inputs::buffers`].
@@ -28,8 +28,8 @@ pub struct Inputs {
     pub descriptors: BTreeMap<(u32, u32), u32>,
     /// Workgroups in x, y, z.
     pub workgroups: [u32; 3],
-    /// Width and height of the framebuffer that a fragment shader is drawn into.
-    pub framebuffer: [u32; 2],
+    /// Width and height of the framebuffer that a fragment shader is drawn into; before rasterisation invocations of an item, and items.
+    pub draw: [u32; 2],
     /// The words of its flat inputs by their location.
     pub flat: BTreeMap<u32, [u32; 4]>,
     /// Lanes of a subgroup; invocations are placed in the order of their local indices.
@@ -67,7 +67,7 @@ impl Default for Inputs {
             specialization: BTreeMap::new(),
             descriptors: BTreeMap::new(),
             workgroups: [1; 3],
-            framebuffer: [8, 8],
+            draw: [8, 8],
             flat: BTreeMap::new(),
             subgroup_size: 32,
             entry: None,
@@ -161,7 +161,7 @@ pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Erro
     let buffers: Result<Vec<_>, _> = interface.bindings.iter().map(|binding| buffers(binding, inputs)).collect();
     let mut push = inputs.push.clone();
     push.resize(push.len().max(interface.push_size as usize), 0);
-    let draw = draw(interface, inputs);
+    let draw = Draw::of(interface, inputs.draw, &inputs.flat);
     let lane_map = match interface.is_of_draw() {
         true => draw.linear(inputs.subgroup_size),
         false => LaneMap::of(interface, inputs.subgroup_size),
@@ -174,16 +174,6 @@ pub fn dispatch(interface: &Interface, inputs: &Inputs) -> Result<Dispatch, Erro
         push,
         limits: inputs.limits,
     })
-}
-
-/// What a fragment shader is run for: a primitive that covers the framebuffer, whose flat inputs are 0 where nothing is given.
-fn draw(interface: &Interface, inputs: &Inputs) -> Draw {
-    if !interface.is_of_draw() {
-        return Draw::default();
-    }
-    let given = |location: &u32| (*location, inputs.flat.get(location).copied().unwrap_or_default());
-    let flat = interface.inputs.iter().map(given).collect();
-    Draw::covering(inputs.framebuffer, Primitive { flat, ..Primitive::default() })
 }
 
 /// One buffer for each descriptor, also where several variables have it: the largest.

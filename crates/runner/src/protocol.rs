@@ -76,8 +76,8 @@ pub(crate) enum Request {
     /// A valid module of a shader, optimised if there are flags of `spirv-opt`.
     Make {
         source: String,
-        /// The front end, the place of its compiler, and the command that starts it; `None` for GLSL by glslang.
-        by: Option<(String, Option<PathBuf>, Vec<String>)>,
+        /// `None` for GLSL by glslang.
+        by: Option<By>,
         version: SpirvVersion,
         flags: Vec<String>,
     },
@@ -94,6 +94,18 @@ pub(crate) enum Request {
         #[serde(with = "crate::words::as_bytes")]
         module: Vec<u32>,
     },
+}
+
+/// A front end, and where it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct By {
+    pub front_end: String,
+    /// The stage of the shader.
+    pub stage: case::Stage,
+    /// The compiler's file.
+    pub path: Option<PathBuf>,
+    /// The command that starts it.
+    pub prefix: Vec<String>,
 }
 
 /// What a process of the compilers does.

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use common::worker_exe;
+use tangle_program::case::Stage;
 use tangle_runner::SpirvVersion;
 use tangle_runner::toolchain::{FAULT, compile_and_validate, compile_by, make, make_by, read};
 
@@ -99,7 +100,7 @@ fn a_compiler_that_is_killed_from_outside_is_no_failure_of_its_shader() {
         let script = script.replace("../again", &folder.path().join("again").display().to_string());
         std::fs::write(&compiler, format!("#!/bin/sh\n({script}) >&2\n")).unwrap();
         std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let said = make_by(&front_end, "", SpirvVersion::V1_3, &[]).unwrap_err().to_string();
+        let said = make_by(&front_end, Stage::Compute, "", SpirvVersion::V1_3, &[]).unwrap_err().to_string();
         assert!(said.starts_with(expected), "{script}: {said}");
     }
 }

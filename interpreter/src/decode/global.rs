@@ -607,6 +607,11 @@ impl<'a> Decoder<'a> {
 fn known_built_in(stage: ExecutionModel, built_in: spirv::BuiltIn) -> bool {
     use spirv::BuiltIn as B;
     let of_stage = match stage {
+        ExecutionModel::Vertex => matches!(built_in, B::VertexIndex | B::InstanceIndex),
+        ExecutionModel::TessellationControl | ExecutionModel::Geometry => {
+            matches!(built_in, B::InvocationId | B::PrimitiveId)
+        }
+        ExecutionModel::TessellationEvaluation => matches!(built_in, B::TessCoord | B::PrimitiveId),
         ExecutionModel::Fragment => {
             matches!(built_in, B::FragCoord | B::HelperInvocation | B::SampleId | B::Layer | B::PrimitiveId)
         }

@@ -1,6 +1,6 @@
 //! Pointers, accesses, atomics and barriers.
 
-use rspirv::spirv::{MemoryAccess, Op as Opcode, StorageClass};
+use rspirv::spirv::{ExecutionModel, MemoryAccess, Op as Opcode, StorageClass};
 use smallvec::smallvec;
 
 use super::{Cells, Decoder, Def, Pointer, id_at, integer_width, invalid};
@@ -372,6 +372,12 @@ impl Decoder<'_> {
             self.defs.insert(id, Def::Value(ty, Default::default()));
             return Ok(());
         }
+        // Here each invocation has outputs of its own.
+        let is_output =
+            matches!(self.types.get(pointer.ty), Type::Pointer(class, _) if *class == StorageClass::Output as u32);
+        if is_output && self.stage == ExecutionModel::TessellationControl {
+            self.unsupported("outputs of a patch that are read");
+        }
         let (operands, _) = self.memory_operands(inst, 1)?;
         let access = self.access(&pointer, operands, Way::Load)?;
         let count = self.checked_cells(ty)?;
@@ -514,7 +520,7 @@ impl Decoder<'_> {
         let semantics = self.literal_constant(id_at(inst, 2)?)?;
         self.note_barrier(semantics);
         let workgroup = match execution {
-            2 => true,
+            2 if super::has_workgroups(self.stage) => true,
             3 => false,
             other => {
                 self.unsupported(format!("OpControlBarrier with execution scope {other}"));

@@ -251,7 +251,14 @@ pub(crate) fn float_width(scalar: Scalar) -> Result<u8, Error> {
 /// True for the stages that are executed.
 fn is_executed(stage: spirv::ExecutionModel) -> bool {
     use spirv::ExecutionModel as M;
-    matches!(stage, M::GLCompute | M::TaskEXT | M::MeshEXT | M::Fragment)
+    has_workgroups(stage)
+        || matches!(stage, M::Fragment | M::Vertex | M::TessellationControl | M::TessellationEvaluation | M::Geometry)
+}
+
+/// True for the stages that run in workgroups.
+fn has_workgroups(stage: spirv::ExecutionModel) -> bool {
+    use spirv::ExecutionModel as M;
+    matches!(stage, M::GLCompute | M::TaskEXT | M::MeshEXT)
 }
 
 pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decoded, Error> {
@@ -388,10 +395,7 @@ impl<'a> Decoder<'a> {
         for inst in self.module.section(&self.module.globals) {
             self.global(&inst)?;
         }
-        let workgroup_size = match stage {
-            spirv::ExecutionModel::Fragment => [1; 3],
-            _ => self.workgroup_size(entry_id)?,
-        };
+        let workgroup_size = if has_workgroups(stage) { self.workgroup_size(entry_id)? } else { [1; 3] };
         let tier = self.options.tier.unwrap_or_else(|| self.declared_tier(entry_id));
         self.code.equal_stores = self.options.equal_stores;
         let interface = Interface {

@@ -20,11 +20,22 @@ impl Machine<'_> {
         Some((fragment, draw.primitives.get(fragment.primitive as usize)?))
     }
 
-    /// The value of a built-in variable of fragment shaders at their begin; 0 in others.
-    pub(super) fn of_fragment(&self, built_in: BuiltIn, component: u32, slot: usize) -> u64 {
+    /// The value of a built-in variable of shaders without workgroups at their begin; 0 in others.
+    pub(super) fn of_draw(&self, built_in: BuiltIn, component: u32, slot: usize) -> u64 {
+        let bits = |numbers: &[f32]| numbers.get(component as usize).map_or(0, |number| number.to_bits().into());
+        if let Some(item) = self.draw.and_then(|draw| draw.items.get(slot)) {
+            return match built_in {
+                BuiltIn::VertexIndex => item.vertex.into(),
+                BuiltIn::InstanceIndex => item.instance.into(),
+                BuiltIn::InvocationId => item.invocation.into(),
+                BuiltIn::PrimitiveId => item.primitive.into(),
+                BuiltIn::TessCoord => bits(&item.tess_coord),
+                _ => 0,
+            };
+        }
         let Some((fragment, primitive)) = self.fragment(slot) else { return 0 };
         match built_in {
-            BuiltIn::FragCoord => fragment.coord.get(component as usize).map_or(0, |at| at.to_bits().into()),
+            BuiltIn::FragCoord => bits(&fragment.coord),
             BuiltIn::HelperInvocation => fragment.helper.into(),
             BuiltIn::SampleId => fragment.sample.into(),
             BuiltIn::Layer => primitive.layer.into(),

@@ -690,7 +690,12 @@ impl Machine<'_> {
                 let mask = self.mask_of(&layout.subgroups[s]);
                 mask == 0 || self.is_exact(s, mask)
             });
+        let all_come = self.lanes == expected;
         if !together || !self.is_one_class() {
+            // Nothing says that they are apart where all of them come: the compiler may have taken a construct out that all leave together.
+            if all_come && rule == Rule::OncePerWorkgroup {
+                return Err(Stop::Undecided(inst.place));
+            }
             // Lost invocations may be what keeps the others apart: behind a merge block that not all are known to come to, say.
             if !self.lost.is_empty() {
                 return Err(Stop::Undecided(inst.place));

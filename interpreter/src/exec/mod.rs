@@ -86,7 +86,7 @@ pub(crate) struct Machine<'a> {
     dispatching: bool,
     /// The workgroup has executed `OpSetMeshOutputsEXT`.
     has_outputs: bool,
-    /// The draw of a fragment shader.
+    /// The draw of a shader without workgroups.
     draw: Option<&'a Draw>,
     /// Those that are helper invocations now.
     helpers: Lanes,
@@ -213,7 +213,7 @@ impl<'a> Machine<'a> {
             BuiltIn::SubgroupGtMask => word(all() & !(eq | (eq - 1))),
             BuiltIn::SubgroupLeMask => word(eq | (eq - 1)),
             BuiltIn::SubgroupLtMask => word(eq - 1),
-            of_fragment => self.of_fragment(of_fragment, component, slot),
+            of_draw => self.of_draw(of_draw, component, slot),
         }
     }
 

@@ -91,7 +91,7 @@ impl Executor for CompilerDevice {
     fn description(&self) -> Description {
         Description {
             name: self.name.clone(),
-            capabilities: Capabilities::reference(self.interpreter.subgroup_size).through(self.row),
+            capabilities: Capabilities::of_interpreter(self.interpreter.subgroup_size).through(self.row, &self.found),
             info: serde_json::json!({
                 "name": self.name,
                 "device_name": self.row.about,

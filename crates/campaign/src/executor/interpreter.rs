@@ -15,11 +15,11 @@ use tangle_interpreter as spirv;
 use tangle_interpreter::faults::Planted;
 use tangle_oracle::judge::Observation;
 use tangle_program::case::interface::{LOG, MAP};
-use tangle_program::case::{Case, Draw, Slice};
+use tangle_program::case::{Case, Draw, Items, Launch, Slice};
 use tangle_program::map_buffer;
 use tangle_program::text::snake_case;
 use tangle_program::variant::Printing;
-use tangle_runner::{BufferKind, Completed, Completion, Init, Job, Launch, LaunchOutput, Outcome};
+use tangle_runner::{BufferKind, Completed, Completion, Init, Job, LaunchOutput, Outcome};
 
 use super::traits::{BuiltIn, Description, Economy, Executor, Task, Worker, subgroup_size};
 use crate::capabilities::{Capabilities, PAYLOADS};
@@ -116,7 +116,7 @@ impl Interpreter {
         if let Some(fault) = self.fault {
             pipeline = pipeline.with_fault(fault);
         }
-        let observe = |(number, (launch, case)): (u32, (&Launch, &&Case))| {
+        let observe = |(number, (launch, case)): (u32, (&tangle_runner::Launch, &&Case))| {
             let mut dispatch = dispatch(launch, places(case, pipeline.interface()));
             dispatch.limits.steps = SOON;
             let mut outcome = pipeline.run(&dispatch);
@@ -178,20 +178,20 @@ fn of_the_case(rule: spirv::Rule, why: Option<spirv::Why>) -> bool {
 #[derive(Clone)]
 pub(crate) struct Places {
     pub lane_map: spirv::LaneMap,
-    /// What a fragment shader is run for; nothing in other stages.
+    /// What a shader without workgroups is run for; nothing in others.
     pub draw: spirv::Draw,
 }
 
 impl Places {
     /// The interpreter's own: those of a draw quad by quad, those of workgroups as it is given.
     pub(crate) fn of(case: &Case, size: u32, in_workgroups: impl FnOnce() -> spirv::LaneMap) -> Places {
-        match case.entry_point.draw() {
-            None => Places { lane_map: in_workgroups(), draw: spirv::Draw::default() },
-            Some(draw) => {
-                let draw = draw_of(case, quads(draw, |index| case.entry_point.workgroups().position(index)));
-                Places { lane_map: draw.linear(size), draw }
-            }
-        }
+        let draw = match &case.entry_point.launch {
+            Launch::Workgroups(_) => return Places { lane_map: in_workgroups(), draw: spirv::Draw::default() },
+            Launch::Draw(draw) => draw_of(case, quads(draw, |index| case.entry_point.workgroups().position(index))),
+            // Each is executed once.
+            Launch::Items(items) => draw_of(case, (0..items.identities()).map(|index| (index, false))),
+        };
+        Places { lane_map: draw.linear(size), draw }
     }
 }
 
@@ -211,7 +211,14 @@ fn quads(draw: &Draw, position: impl Fn(u32) -> [u32; 3]) -> Vec<(u32, bool)> {
 
 /// The invocations of a draw, by their number in the group, each with whether it begins as a helper.
 pub(crate) fn draw_of(case: &Case, invocations: impl IntoIterator<Item = (u32, bool)>) -> spirv::Draw {
-    let Some(draw) = case.entry_point.draw() else { return spirv::Draw::default() };
+    let draw = match &case.entry_point.launch {
+        Launch::Workgroups(_) => return spirv::Draw::default(),
+        Launch::Items(items) => {
+            let item = |(index, _)| item_of(case.entry_point.workgroups().position(index), items);
+            return spirv::Draw { items: invocations.into_iter().map(item).collect(), ..spirv::Draw::default() };
+        }
+        Launch::Draw(draw) => draw,
+    };
     let primitive = |number: u32| {
         let Slice { triangle, layer, .. } = draw.slice(number * draw.samples);
         let flat = |k: usize| (k as u32 + 1, [case.data.flat(k, triangle, 0).unwrap_or(0), 0, 0, 0]);
@@ -229,11 +236,25 @@ pub(crate) fn draw_of(case: &Case, invocations: impl IntoIterator<Item = (u32, b
         spirv::Fragment { primitive: draw.primitive(depth), coord, sample, helper }
     };
     let primitives = (0..draw.primitives()).map(primitive).collect();
-    spirv::Draw { primitives, fragments: invocations.into_iter().map(fragment).collect() }
+    let fragments = invocations.into_iter().map(fragment).collect();
+    spirv::Draw { primitives, fragments, ..spirv::Draw::default() }
+}
+
+/// What built-in variables say of an invocation of an item.
+fn item_of([of_item, item, _]: [u32; 3], items: &Items) -> spirv::Item {
+    // The vertices of a line are evenly spaced from 0 to 1.
+    let segments = items.size.saturating_sub(1).max(1);
+    spirv::Item {
+        vertex: of_item,
+        instance: item,
+        invocation: of_item,
+        primitive: item,
+        tess_coord: [of_item as f32 / segments as f32, 0.0, 0.0],
+    }
 }
 
 /// What a launch is to the interpreter.
-fn dispatch(launch: &Launch, places: Places) -> spirv::Dispatch {
+fn dispatch(launch: &tangle_runner::Launch, places: Places) -> spirv::Dispatch {
     let buffer = |(index, buffer): (usize, &tangle_runner::Buffer)| spirv::Buffer {
         binding: buffer.binding,
         element: launch.buffers[..index].iter().filter(|earlier| earlier.binding == buffer.binding).count() as u32,
@@ -250,7 +271,7 @@ fn dispatch(launch: &Launch, places: Places) -> spirv::Dispatch {
     };
     spirv::Dispatch {
         // Vertices and instances of a draw are counted there.
-        workgroups: if places.draw.fragments.is_empty() { launch.groups } else { [1; 3] },
+        workgroups: if places.draw.is_empty() { launch.groups } else { [1; 3] },
         lane_map: places.lane_map,
         draw: places.draw,
         buffers: launch.buffers.iter().enumerate().map(buffer).collect(),
@@ -273,7 +294,7 @@ pub(crate) fn execute(prepared: &Prepared, places: &Places) -> Result<Observatio
 }
 
 /// What the buffers show, and which words of the logs are open.
-fn observation(launch: &Launch, case: &Case, outcome: &spirv::Outcome) -> Result<Observation, Stopped> {
+fn observation(launch: &tangle_runner::Launch, case: &Case, outcome: &spirv::Outcome) -> Result<Observation, Stopped> {
     let buffer =
         |binding: u32| launch.buffers.iter().zip(&outcome.buffers).find(|(buffer, _)| buffer.binding == binding);
     let (Some((_, map)), Some((_, log))) = (buffer(MAP), buffer(LOG)) else {
@@ -285,9 +306,11 @@ fn observation(launch: &Launch, case: &Case, outcome: &spirv::Outcome) -> Result
         state.bytes.chunks(4).map(word).collect()
     };
     let seen = words(map);
-    // An invocation that is followed no further has written its record before. Where helpers may be inactive, what operations of a draw's prologue give is
+    // An invocation that is followed no further has written its record before; but that it may count up the counters again opens where others write theirs. Where helpers may be inactive, what operations of a draw's prologue give is
     // one of the results that are allowed.
-    let is_acceptable = |why: spirv::Why| why == spirv::Why::Path || case.excludes_helpers() && !why.is_undefined();
+    let is_acceptable = |why: spirv::Why| {
+        why == spirv::Why::Path && case.entry_point.items().is_none() || case.excludes_helpers() && !why.is_undefined()
+    };
     let why = |&state: &u32| (state as usize).checked_sub(1).and_then(|at| outcome.reasons.get(at));
     if !map.states.iter().filter_map(why).all(|reason| is_acceptable(reason.why)) {
         return Err(Stopped::Unsupported("a lane map that is open".into()));
@@ -370,15 +393,15 @@ mod tests {
         assert!(case(false).all(|case| !capabilities.missing(&case).contains(&PAYLOADS.to_owned())));
     }
 
-    /// The interpreter executes modules of fragment shaders as the oracle of the tree says, in every tier: helpers, demotion and derivatives among it. Where a
-    /// fault is planted it does not.
+    /// The interpreter executes modules of shaders without workgroups as the oracle of the tree says, in every tier: helpers, demotion and derivatives among it.
+    /// Where a fault is planted it does not.
     #[test]
-    fn fragments_are_as_the_other_oracle_says() {
+    fn both_oracles_agree_on_draws() {
         let device = Capabilities::of_interpreter(8);
-        let run = |fault: Option<Planted>| {
+        let run = |stage: Stage, seeds: u64, fault: Option<Planted>| {
             let (mut compared, mut wrong) = (0, 0);
-            for (seed, tier) in (0..30).flat_map(|seed| Tier::ALL.map(|tier| (seed, tier))) {
-                let case = from_seed(seed, &device.config(Stage::Fragment, tier));
+            for (seed, tier) in (0..seeds).flat_map(|seed| Tier::ALL.map(|tier| (seed, tier))) {
+                let case = from_seed(seed, &device.config(stage, tier));
                 let prepared = prepare(case.clone()).unwrap_or_else(|fault| panic!("seed {seed}: {}", fault.error));
                 let job = job_with(&prepared, Dialect::Vulkan, [&case], 0);
                 let Ok(launches) = (Interpreter { subgroup_size: 8, fault }).run(&job, &[&case]) else { continue };
@@ -389,10 +412,19 @@ mod tests {
             }
             (compared, wrong)
         };
-        let (compared, wrong) = run(None);
-        assert!(compared > 10_000 && wrong == 0, "{compared} values compared, {wrong} cases differ");
-        for fault in [Planted::HelpersStore, Planted::DerivativeReversed, Planted::QuadSwapVerticalIsDiagonal] {
-            assert!(run(Some(fault)).1 > 0, "{fault:?} shows in none");
+        for (stage, seeds) in [
+            (Stage::Fragment, 30),
+            (Stage::Vertex, 10),
+            (Stage::TessellationControl, 10),
+            (Stage::TessellationEvaluation, 10),
+            (Stage::Geometry, 10),
+        ] {
+            let (compared, wrong) = run(stage, seeds, None);
+            assert!(compared > 3_000 && wrong == 0, "{stage:?}: {compared} values compared, {wrong} cases differ");
+            assert!(run(stage, seeds, Some(Planted::QuadSwapVerticalIsDiagonal)).1 > 0, "{stage:?}");
+        }
+        for fault in [Planted::HelpersStore, Planted::DerivativeReversed] {
+            assert!(run(Stage::Fragment, 30, Some(fault)).1 > 0, "{fault:?} shows in none");
         }
     }
 

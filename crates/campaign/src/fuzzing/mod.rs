@@ -18,6 +18,8 @@ pub mod feedback;
 pub mod input;
 pub mod mutation;
 
+use std::collections::BTreeMap;
+
 use tangle_analysis::validate::validate;
 use tangle_emit::glsl;
 use tangle_features::needs;
@@ -95,15 +97,9 @@ pub fn module(bytes: &[u8]) -> bool {
             });
         }
     }
-    let draw = match interface.is_of_draw() {
-        true => {
-            let flat = interface.inputs.iter().map(|&location| (location, [1, 2, 3, 4])).collect();
-            spirv::Draw::covering([5, 3], spirv::Primitive { flat, ..spirv::Primitive::default() })
-        }
-        false => spirv::Draw::default(),
-    };
+    let draw = spirv::Draw::of(interface, [5, 3], &BTreeMap::new());
     let invocations = match interface.is_of_draw() {
-        true => draw.fragments.len() as u32,
+        true => draw.len() as u32,
         false => interface.workgroup_size.iter().fold(1u32, |n, side| n.saturating_mul(*side)),
     };
     let dispatch = spirv::Dispatch {

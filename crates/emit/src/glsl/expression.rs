@@ -74,7 +74,8 @@ impl<'a> Body<'_, 'a> {
                     put!(self.printer, "uvec4(unpackUint2x32({name}), 0u, 0u)");
                 }
                 _ if self.printer.dialect.is_hlsl() => {
-                    self.put(hlsl::spelling::builtin(self.printer.dialect, *builtin).unwrap_or(NOTHING))
+                    let stage = self.printer.case.entry_point.stage;
+                    self.put(hlsl::spelling::builtin(self.printer.dialect, stage, *builtin).unwrap_or(NOTHING));
                 }
                 _ => {
                     let stage = self.printer.case.entry_point.stage;

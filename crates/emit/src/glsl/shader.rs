@@ -423,7 +423,9 @@ impl<'a> Printer<'a> {
     /// A built-in variable, or what has a copy of it.
     pub(super) fn builtin(&self, builtin: Builtin) -> &'static str {
         match self.dialect {
-            Dialect::Hlsl | Dialect::Slang => hlsl::spelling::builtin(self.dialect, builtin).unwrap_or(NOTHING),
+            Dialect::Hlsl | Dialect::Slang => {
+                hlsl::spelling::builtin(self.dialect, self.case.entry_point.stage, builtin).unwrap_or(NOTHING)
+            }
             _ => spelling::builtin(builtin),
         }
     }
@@ -444,7 +446,10 @@ impl<'a> Printer<'a> {
         }
         self.open();
         let first = self.line;
-        let stage::Frame { begin, open, close } = stage::frame(self.case);
+        let stage::Frame { begin, open, close } = match self.dialect.is_hlsl() {
+            true => hlsl::stage::frame(self.case.entry_point.stage),
+            false => stage::frame(self.case),
+        };
         begin.iter().for_each(|line| put_line!(self, "{line}"));
         match self.dialect {
             Dialect::Hlsl | Dialect::Slang => self.hlsl_prologue(uses),

@@ -285,7 +285,7 @@ pub(super) const fn builtin(stage: Stage, builtin: Builtin, dialect: Dialect) ->
 }
 
 /// Lines of `main` around what every stage has there.
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// Before the prologue, which records the lane map.
     pub begin: &'static [&'static str],
     /// Between the prologue and the statements of the case.

@@ -109,6 +109,7 @@ impl<'a> Body<'_, 'a> {
                 Dialect::Hlsl | Dialect::Slang => self.hlsl_atomic(atomic),
                 _ => self.atomic(atomic),
             },
+            Stmt::Discard(Discard::Demote) if self.printer.dialect.is_hlsl() => self.put("discard;"),
             Stmt::Discard(Discard::Demote) => self.put("demote;"),
             Stmt::Discard(Discard::Terminate) => self.put("terminateInvocation;"),
             Stmt::Assume(cond) => {

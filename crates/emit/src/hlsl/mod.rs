@@ -1,4 +1,4 @@
-//! Prints a case as a compute shader in HLSL (Shader Model 6), for compilers that make SPIR-V of it, and for people.
+//! Prints a case as a compute, amplification, mesh or pixel shader in HLSL (Shader Model 6), for compilers that make SPIR-V of it, and for people.
 //!
 //! The printer is that of GLSL, whose statements HLSL shares; here is what differs. Which sentences of the language's documents it rests on is
 //! said in `docs/languages.md`. In short:
@@ -14,12 +14,12 @@
 mod functions;
 mod share;
 pub(crate) mod spelling;
+pub(crate) mod stage;
 
 use std::fmt::Write;
 
 use tangle_analysis::cost::log_stride;
 use tangle_program::case::{Case, SpecConstant, Tier, interface};
-use tangle_program::map_buffer;
 use tangle_program::memory::Shared;
 use tangle_program::ops::{BinaryOp, Intrinsic, UnaryOp};
 use tangle_program::resource::ResourceClass;
@@ -31,7 +31,7 @@ use crate::glsl::precedence::Context;
 use crate::glsl::{Body, print_in};
 use crate::plan::{Helper, Uses};
 use crate::printed::Printed;
-use crate::printer::{Dialect, NOTHING, Printer, in_halves, put, put_line, record_words};
+use crate::printer::{Dialect, NOTHING, Printer, in_halves, put, put_line};
 pub use share::{QUALIFIERS, intrinsics, wave_intrinsic, words};
 pub(crate) use share::{fitted, lacks};
 use spelling::{TypeName, Wave};
@@ -85,9 +85,7 @@ impl<'a> Printer<'a> {
             put_line!(self, "groupshared {} {}[{len}];", spelling::scalar(*scalar), spelling::name(name));
         }
         self.blank_line();
-        put_line!(self, "static uint3 GroupId;");
-        put_line!(self, "static uint3 LocalId;");
-        put_line!(self, "static uint LocalIndex;");
+        stage::globals(self.case).iter().for_each(|line| put_line!(self, "{line}"));
         put_line!(self, "static uint invocation;");
         if uses.ballots {
             put_line!(self, "static uint LaneIndex;");
@@ -190,22 +188,19 @@ impl<'a> Printer<'a> {
 
     /// The attribute and the head of `main`.
     pub(crate) fn hlsl_main(&mut self) {
-        let [x, y, z] = self.case.entry_point.workgroups().size;
         if self.dialect == Dialect::Slang && self.case.tier == Tier::Maximal {
             put_line!(self, "[MaximallyReconverges]");
         }
-        put_line!(self, "[numthreads({x}, {y}, {z})]");
-        self.put("void main(uint3 InGroupId : SV_GroupID, uint3 InLocalId : SV_GroupThreadID, uint InLocalIndex : SV_GroupIndex)");
+        stage::attributes(self.case).iter().for_each(|line| put_line!(self, "{line}"));
+        put!(self, "void main({})", stage::parameters(self.case));
     }
 
     /// Records the lane map while the lanes of a wave still execute everything together (docs/rules.md, section M).
     pub(crate) fn hlsl_prologue(&mut self, uses: Uses) {
-        put_line!(self, "GroupId = InGroupId;");
-        put_line!(self, "LocalId = InLocalId;");
-        put_line!(self, "LocalIndex = InLocalIndex;");
-        self.builtin_copies(Uses { lane: true, subgroup_size: true, workgroup_index: true, ..uses });
-        let invocations = self.case.entry_point.group_size();
-        put_line!(self, "invocation = workgroup_index * {invocations}u + LocalIndex;");
+        stage::inputs(self.case).iter().for_each(|line| put_line!(self, "{line}"));
+        let workgroup_index = self.case.entry_point.stage.has_workgroups() || uses.workgroup_index;
+        self.builtin_copies(Uses { lane: true, subgroup_size: true, workgroup_index, ..uses });
+        put_line!(self, "{}", stage::number(self.case));
         if uses.ballots {
             put_line!(self, "LaneIndex = lane;");
             put_line!(self, "LaneCount = subgroup_size;");
@@ -214,14 +209,14 @@ impl<'a> Printer<'a> {
             put_line!(self, "log_base = invocation * {}u;", log_stride(self.case));
             put_line!(self, "cursor = 0u;");
         }
-        put_line!(self, "uint4 entry_mask = WaveActiveBallot(true);");
-        put_line!(self, "uint entry_token = WaveReadLaneFirst(LocalIndex);");
-        put_line!(self, "uint map_base = invocation * {}u;", self.case.entry_point.packed_map_words());
         let subgroup = match self.dialect {
             Dialect::Slang => in_halves("WaveGetWaveIndex()", "WaveGetNumWaves()"),
             _ => format!("0x{:X}u", interface::NOT_OBSERVED),
         };
-        for (i, word) in record_words(map_buffer::WRITTEN, Some(Some(subgroup)), &[]).iter().flatten().enumerate() {
+        let (lines, words) = stage::record(self.case, subgroup);
+        lines.iter().for_each(|line| put_line!(self, "{line}"));
+        put_line!(self, "uint map_base = invocation * {}u;", self.case.entry_point.packed_map_words());
+        for (i, word) in words.iter().flatten().enumerate() {
             put_line!(self, "map_words[map_base + {i}u] = {word};");
         }
         self.arrays_begin();

@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 
 use tangle_analysis::validate::validate;
-use tangle_program::case::{Case, Stage, Tier};
+use tangle_program::case::{Case, Launch, Stage, Tier};
 use tangle_program::memory::{AtomicOp, Sync};
 use tangle_program::needs::{declared_types, scalar_of};
 use tangle_program::ops::{BinaryOp, Intrinsic};
 use tangle_program::subgroup::{SubgroupOp, TABLE};
-use tangle_program::tree::{Block, Builtin, Expr, Function, Stmt, SubgroupCall, walk_block};
+use tangle_program::tree::{Block, Builtin, Discard, Expr, Function, Stmt, SubgroupCall, walk_block};
 use tangle_program::types::{Kind, Scalar, Type};
 use tangle_program::variant::Language;
 
 use super::spelling::{self, Wave};
+use super::stage::STAGES;
 use crate::plan::has_buffer_arrays;
 use crate::printer::Dialect;
 use crate::unlisted::unlisted;
@@ -25,12 +26,18 @@ pub(crate) fn lacks(case: &Case, dialect: Dialect) -> Vec<String> {
     if !tiers.contains(&case.tier) {
         lacking.insert(format!("tier {} in {language}", case.tier.name()));
     }
-    if case.entry_point.stage != Stage::Compute {
+    if !STAGES.contains(&case.entry_point.stage) {
         lacking.insert(format!("stage {} in {language}", case.entry_point.stage.name()));
         return lacking.into_iter().collect();
     }
     if case.entry_point.workgroups().default_size.is_some() {
         lacking.insert(format!("specialised workgroup sizes in {language}"));
+    }
+    if case.entry_point.payload_copies() > 0 {
+        lacking.insert(format!("payloads in {language}"));
+    }
+    if case.entry_point.draw().is_some_and(|draw| draw.full_quads || draw.quad_derivatives) {
+        lacking.insert(format!("quad control in {language}"));
     }
     if case.entry_point.workgroups().derivative_group.is_some() {
         lacking.insert(format!("derivative groups in {language}"));
@@ -59,11 +66,13 @@ pub(crate) fn lacks(case: &Case, dialect: Dialect) -> Vec<String> {
                 | Stmt::SetElement { .. }
                 | Stmt::Store { .. }
                 | Stmt::Atomic(_)
+                | Stmt::Discard(Discard::Demote)
                 | Stmt::ControlBarrier(_) => {}
                 _ => drop(lacking.insert(format!("{} in {language}", unlisted(stmt)))),
             }
+            let stage = case.entry_point.stage;
             stmt.direct_exprs()
-                .for_each(|expr| expr.walk(&mut |expr| lacking.extend(lacking_of(dialect, function, expr))));
+                .for_each(|expr| expr.walk(&mut |expr| lacking.extend(lacking_of(dialect, stage, function, expr))));
         });
     }
     lacking.into_iter().collect()
@@ -85,13 +94,13 @@ fn type_lacking(language: &str, ty: Type) -> Option<String> {
     own.or_else(nested).or_else(|| ty.scalars().find_map(|scalar| scalar_lacking(language, scalar)))
 }
 
-fn lacking_of(dialect: Dialect, function: &Function, expr: &Expr) -> Option<String> {
+fn lacking_of(dialect: Dialect, stage: Stage, function: &Function, expr: &Expr) -> Option<String> {
     let language = name_of(dialect);
     if let Some(lacking) = scalar_of(expr).and_then(|scalar| scalar_lacking(language, scalar)) {
         return Some(lacking);
     }
     match expr {
-        Expr::Builtin(builtin) if spelling::builtin(dialect, *builtin).is_none() => {
+        Expr::Builtin(builtin) if spelling::builtin(dialect, stage, *builtin).is_none() => {
             Some(format!("{builtin:?} in {language}"))
         }
         Expr::Intrinsic(op, _) if spelling::intrinsic(*op).is_none() => {
@@ -171,27 +180,32 @@ pub fn intrinsics() -> BTreeSet<&'static str> {
 /// scans and clustered reductions that HLSL has not, and the like.
 pub(crate) fn fitted(mut case: Case, dialect: Dialect) -> Case {
     let before = case.clone();
-    if case.entry_point.stage != Stage::Compute {
-        return before;
+    match &mut case.entry_point.launch {
+        Launch::Workgroups(workgroups) => (workgroups.default_size, workgroups.derivative_group) = (None, None),
+        Launch::Draw(draw) => (draw.full_quads, draw.quad_derivatives) = (false, false),
+        Launch::Items(_) => return before,
     }
-    let workgroups = case.entry_point.workgroups_mut();
-    (workgroups.default_size, workgroups.derivative_group) = (None, None);
+    let stage = case.entry_point.stage;
     for function in &mut case.program.functions {
-        function.change_body(|function, body| fit_block(dialect, function, body));
+        function.change_body(|function, body| fit_block((dialect, stage), function, body));
     }
     if validate(&case).is_ok() { case } else { before }
 }
 
-fn fit_block(dialect: Dialect, function: &Function, block: &mut Block) {
+fn fit_block(of: (Dialect, Stage), function: &Function, block: &mut Block) {
     block.retain(|stmt| !matches!(stmt, Stmt::SubgroupBarrier(_) | Stmt::Assume(_)));
     for stmt in block {
-        stmt.direct_exprs_mut().into_iter().for_each(|expr| fit(dialect, function, expr));
-        stmt.nested_blocks_mut().into_iter().for_each(|block| fit_block(dialect, function, block));
+        // `discard` makes a helper of a lane, and nothing ends it.
+        if let Stmt::Discard(discard) = stmt {
+            *discard = Discard::Demote;
+        }
+        stmt.direct_exprs_mut().into_iter().for_each(|expr| fit(of, function, expr));
+        stmt.nested_blocks_mut().into_iter().for_each(|block| fit_block(of, function, block));
     }
 }
 
-fn fit(dialect: Dialect, function: &Function, expr: &mut Expr) {
-    expr.operands_mut().into_iter().for_each(|operand| fit(dialect, function, operand));
+fn fit((dialect, stage): (Dialect, Stage), function: &Function, expr: &mut Expr) {
+    expr.operands_mut().into_iter().for_each(|operand| fit((dialect, stage), function, operand));
     let fitted = match expr {
         Expr::Intrinsic(
             Intrinsic::Expect
@@ -207,7 +221,11 @@ fn fit(dialect: Dialect, function: &Function, expr: &mut Expr) {
             [x, y] => Some(Expr::binary(BinaryOp::Mul, x.clone(), y.clone())),
             _ => None,
         },
-        Expr::Builtin(builtin) if spelling::builtin(dialect, *builtin).is_some() => None,
+        Expr::Builtin(builtin) if spelling::builtin(dialect, stage, *builtin).is_some() => None,
+        // There is only one `fwidth`.
+        Expr::Subgroup(SubgroupCall { op: SubgroupOp::FwidthFine | SubgroupOp::FwidthCoarse, args, .. }) => {
+            Some(Expr::subgroup(SubgroupOp::Fwidth, args.clone()))
+        }
         Expr::Builtin(Builtin::EqMask | Builtin::GeMask | Builtin::GtMask | Builtin::LeMask | Builtin::LtMask) => {
             Some(Expr::subgroup(SubgroupOp::Ballot, [Expr::Bool(true)]))
         }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use tangle_program::case::Stage;
 use tangle_program::control::{LoopControl, SelectionControl};
 use tangle_program::memory::{AtomicOp, Sync};
 use tangle_program::ops::Intrinsic;
@@ -84,7 +85,10 @@ pub(crate) fn name(name: &str) -> Cow<'_, str> {
 }
 
 /// A built-in variable, or what the shader has a copy of it in; `None` if HLSL has none.
-pub(crate) const fn builtin(dialect: Dialect, builtin: Builtin) -> Option<&'static str> {
+pub(crate) const fn builtin(dialect: Dialect, stage: Stage, builtin: Builtin) -> Option<&'static str> {
+    if let Some(own) = super::stage::builtin(stage, builtin) {
+        return Some(own);
+    }
     match (dialect, builtin) {
         // Slang has functions for them (hlsl.meta.slang).
         (Dialect::Slang, Builtin::SubgroupId) => Some("WaveGetWaveIndex()"),
@@ -108,7 +112,7 @@ const fn of_both(builtin: Builtin) -> Option<&'static str> {
         Builtin::LocalY => Some("LocalId.y"),
         Builtin::LocalZ => Some("LocalId.z"),
         Builtin::WorkgroupIndex => Some("workgroup_index"),
-        // Compute shaders have no helper invocations.
+        // Only fragment shaders have helper invocations.
         Builtin::Helper
         | Builtin::HelperInput
         | Builtin::SubgroupId
@@ -322,6 +326,13 @@ fn wave_of_both(op: SubgroupOp, ty: Option<Type>) -> Wave {
         Op::Exclusive(Fold::Mul) => Wave::Call("WavePrefixProduct"),
         Op::Inclusive(Fold::Add) => Wave::Call("InclusiveSum"),
         Op::Inclusive(Fold::Mul) => Wave::Call("InclusiveProduct"),
+        Op::DFdx => Wave::Call("ddx"),
+        Op::DFdy => Wave::Call("ddy"),
+        Op::Fwidth => Wave::Call("fwidth"),
+        Op::DFdxFine => Wave::Call("ddx_fine"),
+        Op::DFdyFine => Wave::Call("ddy_fine"),
+        Op::DFdxCoarse => Wave::Call("ddx_coarse"),
+        Op::DFdyCoarse => Wave::Call("ddy_coarse"),
         Op::Partition => Wave::Call("WaveMatch"),
         Op::PartitionedExclusive(Fold::Add) => Wave::Call("WaveMultiPrefixSum"),
         Op::PartitionedExclusive(Fold::Mul) => Wave::Call("WaveMultiPrefixProduct"),

@@ -254,7 +254,7 @@ fn why_it_is_wrong(text: &mut String, page: &Page<'_>) {
 /// The command line of the compiler that makes the case's module, if it is another than glslang with GLSL.
 fn command(case: &Case) -> Option<String> {
     let row = tangle_compilers::row(case.variant.front_end()?)?;
-    (row.command)(case.entry_point.spirv)
+    (row.command)(case.entry_point.spirv, case.entry_point.stage)
 }
 
 fn reproduction(text: &mut String, page: &Page<'_>) {

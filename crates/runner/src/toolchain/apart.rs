@@ -27,7 +27,7 @@ use super::{ToolchainError, compile, compile_with_lines, disassemble, optimise, 
 use crate::meter::{Meter, TICK};
 use crate::outcome::{Shortage, WorkerEnd};
 use crate::process::{Event, Frame, WorkerProcess, piped, this_program};
-use crate::protocol::{self, Answer, FromWorker, Request, Step, ToWorker};
+use crate::protocol::{self, Answer, By, FromWorker, Request, Step, ToWorker};
 use crate::scheduler::{Scheduler, Share};
 use crate::worker;
 
@@ -99,13 +99,14 @@ pub fn make(glsl: &str, version: SpirvVersion, flags: &[String]) -> Result<Vec<u
 /// As [`make`]; [`ToolchainError::Internal`] if the compiler is not here.
 pub fn make_by(
     by: &FrontEnd,
+    stage: Stage,
     source: &str,
     version: SpirvVersion,
     flags: &[String],
 ) -> Result<Vec<u32>, ToolchainError> {
     let found = tangle_compilers::found(by);
     let found = found.map_err(|reason| ToolchainError::Internal(format!("compiler {by}: {reason}")))?;
-    let by = Some((by.to_string(), found.path, found.prefix));
+    let by = Some(By { front_end: by.to_string(), stage, path: found.path, prefix: found.prefix });
     match make_request(Request::Make { source: source.to_owned(), by, version, flags: flags.to_owned() }) {
         Err(ToolchainError::Compile(message)) => Err(ToolchainError::Refused(message)),
         made => made,
@@ -413,12 +414,9 @@ fn answer(request: &Request, begin: &mut dyn FnMut(Step)) -> Answer {
     result.unwrap_or_else(|message| Answer::Refused(step, message.into()))
 }
 
-/// A front end, the place of its compiler, and the command that starts it.
-type By = (String, Option<PathBuf>, Vec<String>);
-
 /// Compiles: GLSL by glslang, or as a front end says.
 fn compiled(source: &str, by: Option<&By>, version: SpirvVersion) -> Result<Vec<u32>, Failure> {
-    let Some((name, path, prefix)) = by else {
+    let Some(By { front_end: name, stage, path, prefix }) = by else {
         return compile(source, version).map_err(|error| match error {
             ToolchainError::Compile(message) => Failure::Refused(message),
             error => Failure::Refused(error.to_string()),
@@ -427,9 +425,11 @@ fn compiled(source: &str, by: Option<&By>, version: SpirvVersion) -> Result<Vec<
     let absent = |problem: String| Failure::Absent(format!("{name} does not run: {problem}"));
     let front_end: FrontEnd = name.parse().map_err(absent)?;
     let row = tangle_compilers::row(&front_end).ok_or_else(|| absent("no compiler is called so".into()))?;
-    (row.compile)(&Call { source, version, path: path.as_deref(), prefix }).map_err(|failure| match failure {
-        Failure::Absent(message) => absent(message),
-        refused => refused,
+    (row.compile)(&Call { source, stage: *stage, version, path: path.as_deref(), prefix }).map_err(|failure| {
+        match failure {
+            Failure::Absent(message) => absent(message),
+            refused => refused,
+        }
     })
 }
 
