@@ -1210,40 +1210,82 @@ fn what_is_given_to_a_shader_has_to_fit() {
 #[test]
 fn the_stage_to_blame_is_shown_by_executing_its_modules() {
     let folder = scratch();
-    let case = |variant: &str| {
+    let case = |stage: &str, variant: &str| {
         let and =
             serde_json::json!({ "binary": ["BitwiseAnd", { "built_in": "SubgroupLocalInvocationId" }, { "u32": 5 }] });
         let elect = serde_json::json!({ "group_non_uniform": { "op": "GroupNonUniformElect" } });
         let elected = serde_json::json!({ "select": [elect, { "u32": 1 }, { "u32": 2 }] });
         let mut case = read_json(&vector("V01"));
         case["variant"] = variant.into();
+        let launch = match stage {
+            "fragment" => {
+                serde_json::json!({ "draw": { "width": 4, "height": 2, "triangles": [[[0, 0], [8, 0], [0, 4]]] } })
+            }
+            "vertex" => serde_json::json!({ "items": { "size": 4, "count": 2 } }),
+            _ => case["entry_point"]["launch"].clone(),
+        };
+        case["entry_point"]["launch"] = launch;
+        case["entry_point"]["stage"] = stage.into();
         case["program"]["functions"][0]["locals"] = serde_json::json!([]);
         case["program"]["functions"][0]["body"] =
             serde_json::json!([{ "log": { "site": 1, "values": [and, elected] } }]);
         write(folder.path(), "case.json", case.to_string())
     };
     let passes = "spirv-opt:eliminate-local-single-block,ccp,simplify-instructions,merge-blocks";
-    for (variant, device, fault, expected) in [
-        ("spirv-opt-O", "interpreter", "compile:and-is-or", "front end (glslang): the interpreter executed its module"),
-        (passes, "interpreter", "optimise:and-is-or-after-ccp", "optimiser (spirv-opt): --ccp, pass 2 of 4: "),
-        ("spirv-opt-O", "interpreter", "optimise:and-is-or-after-ccp", "optimiser (spirv-opt): --ccp, pass 18 of 44: "),
+    let driver = "driver: the interpreter executed its module with the same lane map";
+    for (stage, variant, device, fault, expected) in [
         (
+            "compute",
             "spirv-opt-O",
-            "interpreter:elect_highest",
-            "",
-            "driver: the interpreter executed its module with the same lane map",
+            "interpreter",
+            "compile:and-is-or",
+            "front end (glslang): the interpreter executed its module",
         ),
+        (
+            "compute",
+            passes,
+            "interpreter",
+            "optimise:and-is-or-after-ccp",
+            "optimiser (spirv-opt): --ccp, pass 2 of 4: ",
+        ),
+        (
+            "compute",
+            "spirv-opt-O",
+            "interpreter",
+            "optimise:and-is-or-after-ccp",
+            "optimiser (spirv-opt): --ccp, pass 18 of 44: ",
+        ),
+        ("compute", "spirv-opt-O", "interpreter:elect_highest", "", driver),
+        (
+            "fragment",
+            passes,
+            "interpreter",
+            "optimise:and-is-or-after-ccp",
+            "optimiser (spirv-opt): --ccp, pass 2 of 4: ",
+        ),
+        ("fragment", "spirv-opt-O", "interpreter:elect_highest", "", driver),
+        (
+            "vertex",
+            passes,
+            "interpreter",
+            "optimise:and-is-or-after-ccp",
+            "optimiser (spirv-opt): --ccp, pass 2 of 4: ",
+        ),
+        ("vertex", "spirv-opt-O", "interpreter:elect_highest", "", driver),
     ] {
         let mut command = tangle([
             "run".as_ref(),
-            case(variant).as_path(),
+            case(stage, variant).as_path(),
             "--variants".as_ref(),
             "--device".as_ref(),
             device.as_ref(),
         ]);
         command.env("TANGLE_TOOLCHAIN_FAULT", fault);
         let ran = start(command).finish_within(LIMIT).expect(1);
-        assert!(ran.stdout.contains(&format!("stage to blame on {device}: {expected}")), "{variant} {fault}: {ran}");
+        assert!(
+            ran.stdout.contains(&format!("stage to blame on {device}: {expected}")),
+            "{stage} {variant} {fault}: {ran}"
+        );
     }
 }
 

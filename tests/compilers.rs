@@ -139,8 +139,10 @@ fn compilers_run_what_is_fitted_to_them() {
             Err(fault) => Conclusion::from(fault),
         }) {
             if let Finish::Unsupported { missing } = &conclusion.finish {
-                // What the tier leaves open is nothing that the compiler or the interpreter lacks.
-                assert!(missing.iter().all(|what| what.starts_with("a decision")), "{name}: {missing:?}");
+                // What the tier leaves open is nothing that the compiler or the interpreter lacks, and what Clang says of some floats nothing that a case asks for.
+                let expected = ["a decision", "the decoration FPFastMathMode"];
+                let is_expected = |what: &String| expected.iter().any(|start| what.starts_with(start));
+                assert!(missing.iter().all(is_expected), "{name}: {missing:?}");
                 open += 1;
             }
             let judged = matches!(&conclusion.finish, Finish::Judged(judged) if judged.verdict == Verdict::Pass);
