@@ -621,6 +621,15 @@ pub(crate) struct FlatInput {
     pub count: u32,
 }
 
+/// An output with a location: where it is, its first column and how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    pub location: u32,
+    pub component: u32,
+    pub first: Reg,
+    pub count: u32,
+}
+
 /// A built-in variable: `SPIR-V` number, its first column and how many there are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BuiltInColumns {
@@ -666,6 +675,8 @@ pub(crate) struct Code {
     pub objects: Vec<Object>,
     pub built_ins: Vec<BuiltInColumns>,
     pub flat_inputs: Vec<FlatInput>,
+    /// Of a shader without workgroups.
+    pub outputs: Vec<Output>,
     pub places: Vec<PlaceInfo>,
     /// Columns that have a value at the beginning of a workgroup.
     pub starts: Vec<(Reg, Start)>,

@@ -76,7 +76,7 @@
 //!
 //! # Stages before rasterisation
 //!
-//! The vertices, patches or primitives of a [`Draw`] run as the fragments of one do, without helpers. Nothing is looked at but what they store; what is read of
+//! The vertices, patches or primitives of a [`Draw`] run as the fragments of one do, without helpers. What is read of
 //! vertices that a stage gets, or of a patch's outputs, is not supported.
 //!
 //! # Memory
@@ -158,5 +158,8 @@ mod types;
 pub use dispatch::{Buffer, Dispatch, LaneMap, LanePosition, Limits, PipelineOptions, Tier};
 pub use draw::{Draw, Fragment, Item, Primitive};
 pub use module::{Binding, BindingKind, ImageShape, Interface, Module, SpecConstant};
-pub use outcome::{BufferState, End, Error, Location, OpenPath, Outcome, Reason, Rule, UndefinedBehaviour, Why};
+pub use outcome::{
+    BufferState, End, Error, Location, OpenPath, Outcome, OutputState, OutputValue, Reason, Rule, UndefinedBehaviour,
+    Why,
+};
 pub use pipeline::Pipeline;

@@ -182,6 +182,30 @@ impl BufferState {
     }
 }
 
+/// What the invocations of a shader without workgroups leave in an output variable that has a location.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputState {
+    /// `Location`
+    pub location: u32,
+    /// `Component`
+    pub component: u32,
+    /// Scalars of one invocation.
+    pub scalars: u32,
+    /// So many for each invocation, in the order of the draw.
+    pub values: Vec<OutputValue>,
+}
+
+/// A scalar of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputValue {
+    /// These bits, not sign-extended.
+    Determined(u64),
+    /// Not determined, for this reason: `n` for the reason `n - 1` in [`Outcome::reasons`].
+    Open(u32),
+    /// There is none: of a helper invocation, or of a fragment that was terminated.
+    Absent,
+}
+
 /// The rules whose violation is undefined behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -305,6 +329,8 @@ pub struct Outcome {
     pub end: End,
     /// The buffers in the order of the dispatch.
     pub buffers: Vec<BufferState>,
+    /// What is left in outputs.
+    pub outputs: Vec<OutputState>,
     /// Reasons that [`BufferState::states`] points to.
     pub reasons: Vec<Reason>,
     /// Instructions executed by tangles, counted over the runs that were needed.

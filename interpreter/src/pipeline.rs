@@ -8,7 +8,9 @@ use crate::exec::{Columns, Knowledge, Layout, Machine, Memory, Reasons, Shared, 
 use crate::faults::Planted;
 use crate::lanes::Lanes;
 use crate::module::{Interface, Module};
-use crate::outcome::{BufferState, End, Error, OpenPath, Outcome, Rule, UndefinedBehaviour, Why};
+use crate::outcome::{
+    BufferState, End, Error, OpenPath, Outcome, OutputState, OutputValue, Rule, UndefinedBehaviour, Why,
+};
 use crate::trace::Observer;
 
 /// Runs of one dispatch before the rule of visitors is given up.
@@ -48,6 +50,8 @@ struct Run {
     /// The results of atomics were taken to be those of the order in which they were executed, and are not: run again.
     contended: bool,
     claims: bool,
+    /// Values of outputs, as [`Machine::outputs`] gives them.
+    outputs: Vec<Option<(u64, u32)>>,
 }
 
 impl Pipeline {
@@ -180,6 +184,7 @@ impl Pipeline {
             wrong: false,
             contended: false,
             claims: false,
+            outputs: Vec::new(),
         };
         let count = dispatch.workgroups.iter().map(|&side| u64::from(side)).product::<u64>();
         let mut lost_invocations: Vec<u32> = Vec::new();
@@ -201,9 +206,11 @@ impl Pipeline {
             let wrong = machine.wrong_claims(knowledge);
             let first_lost = machine.first_lost;
             let (steps, tangles, claims) = (machine.steps, machine.tangles, machine.has_claims());
+            let outputs = machine.outputs();
             let lost: Vec<u32> = machine.lost().iter().map(|slot| workgroup * n as u32 + slot as u32 + 1).collect();
             drop(machine);
             run.wrong |= wrong;
+            run.outputs = outputs;
             if let Some(at) = run.memory.lost_at.filter(|_| code.atomics) {
                 run.wrong |= knowledge.lose(workgroup, at);
             }
@@ -297,9 +304,24 @@ impl Pipeline {
             BufferState { set, binding, element, address, bytes, states }
         });
         let buffers = buffers.collect();
+        let mut values = run.outputs.into_iter();
+        let invocations = self.invocations(dispatch) as usize;
+        let mut value = || match values.next() {
+            Some(Some((bits, 0))) => OutputValue::Determined(bits),
+            Some(Some((_, taint))) => OutputValue::Open(number(taint)),
+            Some(None) | None => OutputValue::Absent,
+        };
+        let output = |output: &crate::code::Output| OutputState {
+            location: output.location,
+            component: output.component,
+            scalars: output.count,
+            values: (0..invocations * output.count as usize).map(|_| value()).collect(),
+        };
+        let outputs = code.outputs.iter().map(output).collect();
         Outcome {
             end: run.end,
             buffers,
+            outputs,
             reasons: run.reasons.describe(&named, code, &self.decoded.names),
             steps,
             tangles: run.tangles,

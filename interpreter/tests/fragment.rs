@@ -4,7 +4,8 @@
 use rspirv::spirv::ExecutionModel;
 use tangle_interpreter::faults::Planted;
 use tangle_interpreter::{
-    Buffer, Dispatch, Draw, End, Error, Limits, Module, Outcome, Pipeline, PipelineOptions, Primitive, Rule,
+    Buffer, Dispatch, Draw, End, Error, Limits, Module, Outcome, OutputValue, Pipeline, PipelineOptions, Primitive,
+    Rule,
 };
 use tangle_program::case::{SpirvVersion, Stage};
 use tangle_runner::toolchain;
@@ -185,6 +186,44 @@ fn what_they_compute() {
         for &(fault, expected) in faulty {
             assert_eq!(text(&run(Some(fault))), expected, "{fault:?}: {body}");
         }
+    }
+}
+
+/// Outputs by location: `-` of invocations that have none.
+#[test]
+fn what_they_put_out() {
+    for (body, expected, faulty) in [
+        ("seen = uvec2(lane, subgroupBallot(true).x);", "0,ff 1,ff 2,ff 3,ff 4,ff - 6,ff -", "5,ff 7,ff"),
+        ("if (lane == 1u) terminateInvocation; seen = uvec2(lane);", "0,0 - 2,2 3,3 4,4 - 6,6 -", "5,5 7,7"),
+        ("seen = uvec2(lane); if (lane == 1u) demote; seen.y = 9u;", "0,9 - 2,9 3,9 4,9 - 6,9 -", "1,9 5,9 7,9"),
+        ("if (lane < 4u) seen.x = lane;", "0,? 1,? 2,? 3,? ?,? - ?,? -", "?,? ?,?"),
+    ] {
+        let text = |fault| {
+            let outcome = run("layout(location = 3) out uvec2 seen;", MAXIMAL, body, fault).expect(body);
+            let [output] = &outcome.outputs[..] else { panic!("one output of {body}") };
+            assert_eq!((output.location, output.component, output.scalars), (3, 0, 2));
+            let shown = |value: &OutputValue| match value {
+                OutputValue::Determined(bits) => format!("{bits:x}"),
+                OutputValue::Open(reason) => {
+                    assert!(outcome.reasons.len() >= *reason as usize);
+                    "?".to_owned()
+                }
+                OutputValue::Absent => "-".to_owned(),
+            };
+            let each = output.values.chunks(2).map(|values| match values {
+                [OutputValue::Absent, OutputValue::Absent] => "-".to_owned(),
+                values => values.iter().map(shown).collect::<Vec<_>>().join(","),
+            });
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(text(None).join(" "), expected, "{body}");
+        let more: Vec<String> = text(Some(Planted::HelpersStore))
+            .into_iter()
+            .zip(text(None))
+            .filter(|(x, y)| x != y)
+            .map(|(x, _)| x)
+            .collect();
+        assert_eq!(more.join(" "), faulty, "{body}");
     }
 }
 

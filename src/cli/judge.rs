@@ -10,7 +10,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use tangle_campaign::executor::interpreter::Interpreter;
 use tangle_files::words::to_bytes;
-use tangle_interpreter::{BindingKind, BufferState, End, Error, Interface, Limits, Module, Outcome, Pipeline, Tier};
+use tangle_interpreter::{
+    BindingKind, BufferState, End, Error, Interface, Limits, Module, Outcome, OutputState, OutputValue, Pipeline, Tier,
+};
 use tangle_judge::compare::{Counts, Difference, compare_with};
 use tangle_judge::contents::Contents;
 use tangle_judge::device::{Compared, Device, Made, Ready};
@@ -549,6 +551,7 @@ struct JudgedJson<'a> {
     subgroup_operations: Operations,
     open_path: Option<String>,
     buffers: Vec<BufferJson<'a>>,
+    outputs: Vec<OutputJson>,
     reasons: Vec<String>,
 }
 
@@ -575,6 +578,27 @@ impl Serialize for Words<'_> {
     }
 }
 
+/// An output of a shader without workgroups: `null` where a value is open, `false` where an invocation has none.
+#[derive(Serialize)]
+struct OutputJson {
+    location: u32,
+    component: u32,
+    scalars: u32,
+    values: Vec<serde_json::Value>,
+}
+
+impl From<&OutputState> for OutputJson {
+    fn from(output: &OutputState) -> OutputJson {
+        let value = |value: &OutputValue| match *value {
+            OutputValue::Determined(bits) => bits.into(),
+            OutputValue::Open(_) => serde_json::Value::Null,
+            OutputValue::Absent => false.into(),
+        };
+        let OutputState { location, component, scalars, ref values } = *output;
+        OutputJson { location, component, scalars, values: values.iter().map(value).collect() }
+    }
+}
+
 fn as_json(judged: &Judged) -> JudgedJson<'_> {
     let outcome = &judged.outcome;
     let buffer = |buffer| {
@@ -595,6 +619,7 @@ fn as_json(judged: &Judged) -> JudgedJson<'_> {
         subgroup_operations: Operations { executed: outcome.tangles.0, open: outcome.tangles.1 },
         open_path: outcome.open_path.as_ref().map(ToString::to_string),
         buffers: outcome.buffers.iter().map(buffer).collect(),
+        outputs: outcome.outputs.iter().map(OutputJson::from).collect(),
         reasons: outcome.reasons.iter().map(ToString::to_string).collect(),
     }
 }
@@ -638,7 +663,49 @@ fn as_text(judged: &Judged) -> String {
         let name = found.and_then(|binding| binding.name.as_deref()).unwrap_or_default();
         buffer_text(buffer, name, outcome, &mut text);
     }
+    for output in &outcome.outputs {
+        output_text(output, outcome, &mut text);
+    }
     text
+}
+
+fn output_text(output: &OutputState, outcome: &Outcome, text: &mut String) {
+    let count = |is: fn(&OutputValue) -> bool| output.values.iter().filter(|value| is(value)).count();
+    let _ = writeln!(
+        text,
+        "\nlocation {} component {}: {} values, {} open, {} of invocations without outputs",
+        output.location,
+        output.component,
+        output.values.len(),
+        count(|value| matches!(value, OutputValue::Open(_))),
+        count(|value| *value == OutputValue::Absent)
+    );
+    let scalars = (output.scalars as usize).max(1);
+    for (invocation, values) in output.values.chunks(scalars).enumerate().take(8 * ROWS) {
+        let shown: Vec<String> = values.iter().map(shown_output).collect();
+        let _ = writeln!(text, "{invocation:8}: {}", shown.join(" "));
+    }
+    if output.values.len() > 8 * ROWS * scalars {
+        let _ =
+            writeln!(text, "          {} more invocations (--json has all)", output.values.len() / scalars - 8 * ROWS);
+    }
+    let mut why = BTreeMap::<u32, usize>::new();
+    for value in &output.values {
+        if let OutputValue::Open(reason) = value {
+            *why.entry(*reason).or_default() += 1;
+        }
+    }
+    for (reason, values) in why {
+        let _ = writeln!(text, "  open, {values} values: {}", outcome.reasons[reason as usize - 1]);
+    }
+}
+
+fn shown_output(value: &OutputValue) -> String {
+    match value {
+        OutputValue::Determined(bits) => format!("{bits:#x}"),
+        OutputValue::Open(_) => "?".into(),
+        OutputValue::Absent => "-".into(),
+    }
 }
 
 fn buffer_text(buffer: &BufferState, name: &str, outcome: &Outcome, text: &mut String) {
@@ -672,6 +739,11 @@ fn report_comparison((difference, counts): &(Option<Difference>, Counts), json: 
         Difference::Behaviour { first, second } => format!("the first {first}; the second {second}"),
         Difference::Word { set, binding, element, offset, first, second } => {
             format!("set {set} binding {binding} element {element}, byte {offset}: {first:#x} and {second:#x}")
+        }
+        Difference::Output { location, invocation, scalar, first, second } => {
+            let shown = |value: &Option<u64>| value.map_or_else(|| "nothing".to_owned(), |bits| format!("{bits:#x}"));
+            let (first, second) = (shown(first), shown(second));
+            format!("location {location}, invocation {invocation}, scalar {scalar}: {first} and {second}")
         }
         Difference::Buffers => "the modules have different buffers".to_owned(),
     });

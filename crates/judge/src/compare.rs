@@ -1,6 +1,6 @@
 //! Two modules with the same inputs: do they leave the same?
 
-use tangle_interpreter::{BufferState, End, Error, Outcome};
+use tangle_interpreter::{BufferState, End, Error, Outcome, OutputState, OutputValue};
 
 use crate::run::Judged;
 
@@ -28,6 +28,19 @@ pub enum Difference {
         first: u32,
         /// What the second leaves there.
         second: u32,
+    },
+    /// A scalar of an output that both determine, and differently, or that only one has: the other discards the fragment.
+    Output {
+        /// `Location`.
+        location: u32,
+        /// Number of the invocation in the draw.
+        invocation: usize,
+        /// Which of its scalars.
+        scalar: usize,
+        /// What the first leaves there, if the invocation has outputs.
+        first: Option<u64>,
+        /// What the second leaves there.
+        second: Option<u64>,
     },
     /// One has a buffer, or a length of it, that the other does not have.
     Buffers,
@@ -102,7 +115,35 @@ pub fn compare(first: &Outcome, second: &Outcome) -> (Option<Difference>, Counts
             }
         }
     }
+    for (a, b) in first.outputs.iter().filter_map(|a| Some((a, second.outputs.iter().find(|b| same_output(a, b))?))) {
+        for (at, values) in a.values.iter().zip(&b.values).enumerate() {
+            let known = |value: &OutputValue| match *value {
+                OutputValue::Determined(bits) => Some(Some(bits)),
+                OutputValue::Absent => Some(None),
+                OutputValue::Open(_) => None,
+            };
+            match (known(values.0), known(values.1)) {
+                (Some(None), Some(None)) => {}
+                (Some(first), Some(second)) => {
+                    counts.compared += 1;
+                    if first != second && difference.is_none() {
+                        let scalars = (a.scalars as usize).max(1);
+                        let (invocation, scalar) = (at / scalars, at % scalars);
+                        difference =
+                            Some(Difference::Output { location: a.location, invocation, scalar, first, second });
+                    }
+                }
+                (None, None) => counts.open += 1,
+                _ => counts.weaker += 1,
+            }
+        }
+    }
     (difference, counts)
+}
+
+/// True of the same output of two modules. One that only one has tells nothing: it was never written, or is not looked at.
+fn same_output(a: &OutputState, b: &OutputState) -> bool {
+    (a.location, a.component, a.values.len()) == (b.location, b.component, b.values.len())
 }
 
 #[cfg(test)]
@@ -116,6 +157,7 @@ mod tests {
         Outcome {
             end: End::Completed,
             buffers,
+            outputs: Vec::new(),
             reasons: Vec::new(),
             steps: 0,
             tangles: (0, 0),

@@ -361,6 +361,12 @@ impl<'a> Decoder<'a> {
                 let count = self.checked_cells(pointee)?;
                 let first = self.permanent_columns(count)?;
                 pointer.base = Base::Cells(first);
+                if let (StorageClass::Output, Some(location), false) =
+                    (class, decorations.location, super::has_workgroups(self.stage))
+                {
+                    let component = decorations.component.unwrap_or(0);
+                    self.code.outputs.push(Output { location, component, first, count: count as u32 });
+                }
                 let values = match initialiser {
                     Some(id) => Some(
                         self.constants.get(id).cloned().ok_or_else(|| invalid("an initialiser that is no constant"))?,

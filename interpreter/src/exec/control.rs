@@ -148,7 +148,12 @@ impl<'a> Machine<'a> {
                 }
                 Ok(None)
             }
-            Term2::Terminate => Ok(None),
+            Term2::Terminate => {
+                if self.draw.is_some() {
+                    self.terminated.add(&lanes);
+                }
+                Ok(None)
+            }
             Term2::Undefined(rule) => {
                 let slots = self.active.clone();
                 Err(self.undefined(*rule, block.place, slots, String::new()))

@@ -90,6 +90,8 @@ pub(crate) struct Machine<'a> {
     draw: Option<&'a Draw>,
     /// Those that are helper invocations now.
     helpers: Lanes,
+    /// Fragments that were terminated: they have no outputs.
+    terminated: Lanes,
     /// Derivatives may stand where control flow is uniform in the quad only.
     quad_derivatives: bool,
 }
@@ -149,6 +151,7 @@ impl<'a> Machine<'a> {
             has_outputs: false,
             draw: shared.interface.is_of_draw().then_some(&shared.dispatch.draw),
             helpers: Lanes::none(n),
+            terminated: Lanes::none(n),
             quad_derivatives: shared.interface.quad_derivatives,
         };
         machine.memory.only_last_atomic = shared.fault == Some(Planted::AtomicsOfOthersForgotten);
@@ -333,6 +336,26 @@ impl<'a> Machine<'a> {
     /// What this run assumed wrongly, if anything.
     pub fn wrong_claims(&self, knowledge: &mut Knowledge) -> bool {
         self.claims.check(self.workgroup, self.layout, &self.lost, knowledge)
+    }
+
+    /// What the outputs hold, in the order of [`Code::outputs`], for each invocation and each of its scalars; `None` of those that have no outputs.
+    pub fn outputs(&mut self) -> Vec<Option<(u64, u32)>> {
+        let mut gone = if self.is(Planted::HelpersStore) { Lanes::none(self.n) } else { self.helpers.clone() };
+        gone.add(&self.terminated);
+        let path = if self.lost.is_empty() { 0 } else { self.reasons.taint(Why::Path, NOWHERE) };
+        let code = self.code;
+        let mut all = Vec::new();
+        for output in &code.outputs {
+            for slot in 0..self.n {
+                let scalar = |reg: Reg| match self.lost.contains(slot) {
+                    true => (0, path),
+                    false => self.columns.get(reg, slot),
+                };
+                let is_there = !gone.contains(slot);
+                all.extend((0..output.count).map(|k| is_there.then(|| scalar(output.first + k))));
+            }
+        }
+        all
     }
 
     pub fn has_claims(&self) -> bool {
