@@ -561,6 +561,8 @@ pub(crate) enum Term2 {
     /// Pairs of columns: result, value.
     Return(Span),
     Terminate,
+    /// Ends fragments or makes helper invocations of them.
+    Kill,
     /// Whoever comes here has undefined behaviour.
     Undefined(Rule),
 }

@@ -117,6 +117,15 @@ const ROWS: &[Row<'_>] = &[
         "fd 1 fd fd fd . fd . .",
         &[],
     ),
+    // `OpKill` is either.
+    (
+        "",
+        MAXIMAL,
+        "words[lane] = 1u; if (lane == 1u) discard; words[lane] = subgroupBallot(true).x;",
+        "? 1 ? ? ? . ? . .",
+        &[(Planted::LostLanesIgnored, "fd 1 fd fd fd . fd . .")],
+    ),
+    ("", MAXIMAL, "if (lane == 1u) discard; words[lane] = subgroupQuadBroadcast(lane, 2u);", "? . ? ? ? . ? . .", &[]),
     // What it was at the begin is said without `Volatile`, and what it is now is the implementation's choice then.
     (
         "",
@@ -195,6 +204,7 @@ fn what_they_put_out() {
     for (body, expected, faulty) in [
         ("seen = uvec2(lane, subgroupBallot(true).x);", "0,ff 1,ff 2,ff 3,ff 4,ff - 6,ff -", "5,ff 7,ff"),
         ("if (lane == 1u) terminateInvocation; seen = uvec2(lane);", "0,0 - 2,2 3,3 4,4 - 6,6 -", "5,5 7,7"),
+        ("if (lane == 1u) discard; seen = uvec2(lane);", "0,0 - 2,2 3,3 4,4 - 6,6 -", "5,5 7,7"),
         ("seen = uvec2(lane); if (lane == 1u) demote; seen.y = 9u;", "0,9 - 2,9 3,9 4,9 - 6,9 -", "1,9 5,9 7,9"),
         ("if (lane < 4u) seen.x = lane;", "0,? 1,? 2,? 3,? ?,? - ?,? -", "?,? ?,?"),
     ] {
@@ -239,7 +249,6 @@ fn what_is_undefined() {
 #[test]
 fn what_does_not_run() {
     for (layout, body, expected) in [
-        ("", "if (lane == 1u) discard;", "OpKill, which ends an invocation or demotes it"),
         ("layout(location = 0) in float at;", "words[lane] = uint(at);", "inputs that are interpolated"),
         ("layout(location = 3) flat in uint at;", "words[lane] = at;", "without a value for the input at location 3"),
         ("layout(location = 0) flat in dvec2 at;", "words[lane] = uint(at.x);", "no vectors of 32-bit numbers"),

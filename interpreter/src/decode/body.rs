@@ -436,11 +436,7 @@ impl<'a> Decoder<'a> {
                 let flat: Vec<Reg> = results.iter().zip(&value).flat_map(|(d, s)| [*d, *s]).collect();
                 Term2::Return(self.span(&flat))
             }
-            Opcode::Kill if self.stage == ExecutionModel::Fragment => {
-                // "if the instruction is executed by … a fragment shader, … an implementation may: demote" or end the invocation (Vulkan, Shader Termination).
-                self.unsupported("OpKill, which ends an invocation or demotes it");
-                Term2::Terminate
-            }
+            Opcode::Kill if self.stage == ExecutionModel::Fragment => Term2::Kill,
             Opcode::TerminateInvocation | Opcode::Kill => Term2::Terminate,
             Opcode::EmitMeshTasksEXT => {
                 self.together();

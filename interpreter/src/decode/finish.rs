@@ -302,6 +302,6 @@ fn used_by_term(code: &Code, term: &Term2, mut take: impl FnMut(Reg)) {
             take(*selector);
         }
         Term2::Return(moves) => all(*moves),
-        Term2::Terminate | Term2::Undefined(_) => {}
+        Term2::Terminate | Term2::Kill | Term2::Undefined(_) => {}
     }
 }

@@ -148,6 +148,13 @@ impl<'a> Machine<'a> {
                 }
                 Ok(None)
             }
+            Term2::Kill => {
+                // Whether they go on as helpers is the implementation's choice; what they store is lost in any case.
+                self.terminated.add(&lanes);
+                self.helpers.add(&lanes);
+                self.lost.add(&lanes);
+                Ok(None)
+            }
             Term2::Terminate => {
                 if self.draw.is_some() {
                     self.terminated.add(&lanes);

@@ -328,9 +328,11 @@ impl<'a> Machine<'a> {
 
     // ---- at the end ----
 
-    /// Lanes whose path is not known to the end.
-    pub fn lost(&self) -> &Lanes {
-        &self.lost
+    /// Lanes whose path is not known to the end, and which may store something there.
+    pub fn lost(&self) -> Lanes {
+        let mut lost = self.lost.clone();
+        lost.remove(&self.terminated);
+        lost
     }
 
     /// What this run assumed wrongly, if anything.
