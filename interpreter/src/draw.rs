@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rspirv::spirv::ExecutionModel;
 
-use crate::dispatch::{LaneMap, LanePosition};
+use crate::lane_map::{LaneMap, LanePosition};
 use crate::module::Interface;
 
 /// The invocations of one draw, in the order of the lane map's only workgroup: fragments of a fragment shader, items before rasterisation. Empty for shaders with

@@ -145,6 +145,7 @@ mod exec;
 #[doc(hidden)]
 pub mod faults;
 mod ids;
+pub mod lane_map;
 mod lanes;
 pub mod module;
 mod operand;
@@ -155,8 +156,9 @@ mod source;
 pub mod trace;
 mod types;
 
-pub use dispatch::{Buffer, Dispatch, LaneMap, LanePosition, Limits, PipelineOptions, Tier};
+pub use dispatch::{Buffer, Dispatch, Limits, PipelineOptions, Tier};
 pub use draw::{Draw, Fragment, Item, Primitive};
+pub use lane_map::{LaneMap, LanePosition};
 pub use module::{Binding, BindingKind, ImageShape, Interface, Module, SpecConstant};
 pub use outcome::{
     BufferState, End, Error, Location, OpenPath, Outcome, OutputState, OutputValue, Reason, Rule, UndefinedBehaviour,

@@ -405,7 +405,7 @@ fn reborrow<'a>(observer: &'a mut Option<&mut dyn Observer>) -> Option<&'a mut d
     }
 }
 
-fn layout(places: &[crate::dispatch::LanePosition], size: u32, n: usize) -> Result<Layout, Error> {
+fn layout(places: &[crate::lane_map::LanePosition], size: u32, n: usize) -> Result<Layout, Error> {
     if places.len() != n {
         return Err(Error::Dispatch(format!("a lane map of {} invocations for a workgroup of {n}", places.len())));
     }

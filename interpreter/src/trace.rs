@@ -8,7 +8,7 @@ use crate::outcome::Location;
 /// The lanes of one subgroup that execute an instruction together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tangle {
-    /// Index of the subgroup in the workgroup ([`LanePosition::subgroup`](crate::dispatch::LanePosition::subgroup)).
+    /// Index of the subgroup in the workgroup ([`LanePosition::subgroup`](crate::lane_map::LanePosition::subgroup)).
     pub subgroup: u32,
     /// Bit `k`: the invocation with `SubgroupLocalInvocationId` `k`.
     pub lanes: u128,

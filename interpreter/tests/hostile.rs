@@ -1,5 +1,6 @@
 //! Hostile modules, with flipped bits or of arbitrary words: an error or some outcome, never a panic, never more than the limits.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use crate::common::{case_of, compiled, dispatch, maps, options};
@@ -8,7 +9,7 @@ use tangle_interpreter::pipeline::DECODE_MEMORY;
 use tangle_interpreter::{
     Binding, Buffer, Dispatch, Draw, End, Error, LaneMap, Limits, Module, Pipeline, PipelineOptions,
 };
-use tangle_program::case::{Case, SpirvVersion, Tier};
+use tangle_program::case::{Case, SpirvVersion, Stage, Tier};
 use tangle_runner::toolchain::{self, AssemblyTarget};
 
 #[global_allocator]
@@ -84,11 +85,15 @@ fn any_dispatch(pipeline: &Pipeline) -> Dispatch {
             ..Buffer::default()
         })
     };
-    let invocations = interface.workgroup_size.iter().fold(1u32, |n, side| n.saturating_mul(*side));
+    let draw = Draw::of(interface, [5, 3], &BTreeMap::new());
+    let invocations = match interface.is_of_draw() {
+        true => draw.len() as u32,
+        false => interface.workgroup_size.iter().fold(1u32, |n, side| n.saturating_mul(*side)),
+    };
     Dispatch {
         workgroups: [1; 3],
         lane_map: LaneMap::linear(invocations.min(1 << 14), 32),
-        draw: Draw::default(),
+        draw,
         buffers: interface.bindings.iter().flat_map(buffer).collect(),
         push: vec![0; interface.push_size.min(1 << 16) as usize],
         limits: LIMITS,
@@ -120,6 +125,49 @@ fn flipped_bits(count: u64) {
     }
     println!("{count} flipped: {ends:?}");
     assert!(u64::from(ends.ended) > count / 20, "{ends:?}");
+}
+
+/// What only shaders without workgroups have: inputs, outputs, helpers, derivatives.
+#[test]
+fn flipped_bits_of_draws_give_no_panic() {
+    const FRAGMENT: &str = "#version 450
+#extension GL_KHR_shader_subgroup_quad : require
+#extension GL_EXT_demote_to_helper_invocation : require
+layout(location = 1, component = 1) flat in uvec2 given;
+layout(location = 0) out vec4 seen;
+layout(binding = 0) buffer Words { uint words[]; };
+void main() {
+    uint at = uint(gl_FragCoord.x) + 8u * uint(gl_FragCoord.y);
+    for (uint i = 0u; i < 3u; i++) {
+        if ((at + i) % 5u == given.x) demote;
+        seen = vec4(dFdx(float(at * i)), fwidthFine(float(at)), subgroupQuadSwapVertical(i), gl_HelperInvocation);
+        if (at == 7u) discard;
+    }
+    words[at] = atomicAdd(words[40], 1u) + uint(helperInvocationEXT());
+}";
+    const VERTEX: &str = "#version 450
+#extension GL_KHR_shader_subgroup_ballot : require
+layout(location = 2) out uvec2 seen;
+layout(binding = 0) buffer Words { uint words[]; };
+void main() {
+    seen = uvec2(gl_VertexIndex, subgroupBallot(gl_InstanceIndex > 1).x);
+    words[gl_VertexIndex + 8 * gl_InstanceIndex] = seen.x;
+    gl_Position = vec4(seen, 0.0, 1.0);
+}";
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut ends = Ends::default();
+    for (glsl, stage) in [(FRAGMENT, Stage::Fragment), (VERTEX, Stage::Vertex)] {
+        let module = toolchain::compile_with_lines(glsl, stage, SpirvVersion::V1_3).expect("it compiles");
+        for number in 0..600 {
+            let mut words = module.clone();
+            let at = mix(number);
+            let word = 5 + (at >> 8) as usize % (words.len() - 5);
+            words[word] ^= 1 << (if number % 3 == 0 { at % 32 } else { at % 8 });
+            survive(&words, &PipelineOptions::default(), any_dispatch, &mut ends);
+        }
+    }
+    println!("{ends:?}");
+    assert!(ends.ended > 200, "{ends:?}");
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl Machine<'_> {
     /// "Stores and atomics performed by helper invocations must: not have any effect on memory except for the code:Function, code:Private and code:Output
     /// storage classes" (Vulkan, Helper Invocations).
     pub(super) fn without_helpers(&mut self, access: impl FnOnce(&mut Self) -> Result<(), Stop>) -> Result<(), Stop> {
-        if self.helpers.and(&self.lanes).is_empty() || self.is(Planted::HelpersStore) {
+        if self.helpers.is_empty() || self.helpers.and(&self.lanes).is_empty() || self.is(Planted::HelpersStore) {
             return access(self);
         }
         let all = self.lanes.clone();
@@ -105,8 +105,11 @@ impl Machine<'_> {
 
     /// "The values returned by atomic instructions in helper invocations are undefined" (ibid.).
     pub(super) fn atomics_of_helpers(&mut self, inst: &Inst) {
+        if inst.d == NONE || self.helpers.is_empty() {
+            return;
+        }
         let helpers = self.helpers.and(&self.lanes);
-        if inst.d == NONE || helpers.is_empty() {
+        if helpers.is_empty() {
             return;
         }
         let taint = self.reasons.taint(Why::Helper, inst.place);

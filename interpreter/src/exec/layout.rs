@@ -1,6 +1,6 @@
 //! Where the invocations of a workgroup are.
 
-use crate::dispatch::LanePosition;
+use crate::lane_map::LanePosition;
 use crate::lanes::Lanes;
 
 /// A subgroup of the workgroup that runs.
