@@ -627,6 +627,7 @@ pub(crate) struct FlatInput {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     pub location: u32,
+    pub index: u32,
     pub component: u32,
     pub first: Reg,
     pub count: u32,

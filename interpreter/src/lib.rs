@@ -72,11 +72,12 @@
 //! quad scope instance may: become permanently inactive at any point once the only remaining invocations in that quad scope instance are helper
 //! invocations"), at the other tiers all, but for quad operations and derivatives ("helper invocations may: be considered inactive for group operations
 //! other than derivative and quad group operations"). Derivatives are differences in the quad; they are open where control flow is not uniform in the
-//! primitive, or in the quad with `QuadDerivativesKHR`.
+//! primitive, or in the quad with `QuadDerivativesKHR`. `OpKill` either ends an invocation or makes a helper of it: it has no outputs and stores nothing from
+//! there on, and who executes an operation with it is open.
 //!
 //! # Stages before rasterisation
 //!
-//! The vertices, patches or primitives of a [`Draw`] run as the fragments of one do, without helpers. What is read of
+//! The vertices, patches or primitives of a [`Draw`] run as the fragments of one do, without helpers; the lane map says who is in a subgroup, and those count as together at the begin. What is read of
 //! vertices that a stage gets, or of a patch's outputs, is not supported.
 //!
 //! # Memory

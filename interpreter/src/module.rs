@@ -119,11 +119,16 @@ pub struct Interface {
     pub spec_constants: Vec<SpecConstant>,
 }
 
+/// True for the stages that run in workgroups.
+pub(crate) fn has_workgroups(stage: spirv::ExecutionModel) -> bool {
+    use spirv::ExecutionModel as M;
+    matches!(stage, M::GLCompute | M::TaskEXT | M::MeshEXT)
+}
+
 impl Interface {
     /// True if it is run for a [`Draw`](crate::draw::Draw), and has no workgroups.
     pub fn is_of_draw(&self) -> bool {
-        use spirv::ExecutionModel as M;
-        !matches!(self.stage, M::GLCompute | M::TaskEXT | M::MeshEXT)
+        !has_workgroups(self.stage)
     }
 }
 

@@ -48,9 +48,6 @@ pub enum Why {
     /// Undefined: the operands of the instruction leave its result undefined (shift by the width or more, bit field out of range, no bit set
     /// for `FindLSB`, clamp with crossed bounds, a remainder of negative numbers, a conversion out of range, …).
     Operands,
-    /// Undefined: the result of an atomic of a helper invocation (Vulkan, Helper Invocations: "values returned by atomic instructions in helper invocations
-    /// are undefined").
-    Helper,
     /// Undefined: a pointer out of bounds. To use it is undefined behaviour.
     OutOfBounds,
     /// Open: the convergence rules do not say which lanes execute the instruction together.
@@ -71,6 +68,9 @@ pub enum Why {
     /// Open: written, or read before, through another variable of the same buffer, of which a consumer of the module may take it that it is none: they are not
     /// both decorated `Aliased` (SPIR-V 1.6 §2.18.2), or through another descriptor without making it available and visible.
     Aliased,
+    /// Open: the result of an atomic of a helper invocation. "The values returned by atomic instructions in helper invocations are undefined" (Vulkan, Helper
+    /// Invocations), and nothing says that control flow must not depend on them.
+    Helper,
     /// Open: sampled from an image; what filtering gives is not computed.
     Sampled,
     /// Open: written by an invocation whose path is unknown, or by one that might have been.
@@ -82,10 +82,7 @@ pub enum Why {
 impl Why {
     /// True if the value is undefined: it is poison, and control flow must not depend on it. False if it is defined but not known.
     pub const fn is_undefined(self) -> bool {
-        matches!(
-            self,
-            Why::Uninitialised | Why::Undef | Why::InactiveSource | Why::Operands | Why::Helper | Why::OutOfBounds
-        )
+        matches!(self, Why::Uninitialised | Why::Undef | Why::InactiveSource | Why::Operands | Why::OutOfBounds)
     }
 
     /// In a few words.
@@ -187,6 +184,8 @@ impl BufferState {
 pub struct OutputState {
     /// `Location`
     pub location: u32,
+    /// `Index`
+    pub index: u32,
     /// `Component`
     pub component: u32,
     /// Scalars of one invocation.
@@ -331,7 +330,7 @@ pub struct Outcome {
     pub buffers: Vec<BufferState>,
     /// What is left in outputs.
     pub outputs: Vec<OutputState>,
-    /// Reasons that [`BufferState::states`] points to.
+    /// Reasons that [`BufferState::states`] and [`OutputValue::Open`] point to.
     pub reasons: Vec<Reason>,
     /// Instructions executed by tangles, counted over the runs that were needed.
     pub steps: u64,

@@ -17,6 +17,8 @@ use crate::trace::Observer;
 const MAX_RUNS: u32 = 24;
 /// Bytes that decoding a module takes at most, beside what its words take. What is larger is [`Error::Memory`].
 pub const DECODE_MEMORY: u64 = 256 << 20;
+/// Bytes that a scalar of an output takes, of one invocation.
+const OUTPUT_BYTES: u64 = (size_of::<Option<(u64, u32)>>() + size_of::<OutputValue>()) as u64;
 /// Invocations of a workgroup.
 const MAX_INVOCATIONS: u64 = 1 << 14;
 
@@ -313,6 +315,7 @@ impl Pipeline {
         };
         let output = |output: &crate::code::Output| OutputState {
             location: output.location,
+            index: output.index,
             component: output.component,
             scalars: output.count,
             values: (0..invocations * output.count as usize).map(|_| value()).collect(),
@@ -344,7 +347,9 @@ impl Pipeline {
         // What barriers have ordered for whom, and reasons of open values (`Reasons::interval`).
         let orders = n * u64::from(dispatch.lane_map.subgroup_size) * 48;
         let reasons = dispatch.limits.memory / 8;
-        let needs = [columns, workgroup, claims, orders, reasons].into_iter().fold(0u64, u64::saturating_add);
+        // In the run and in the outcome.
+        let outputs = code.outputs.iter().map(|output| u64::from(output.count)).sum::<u64>() * n * OUTPUT_BYTES;
+        let needs = [columns, workgroup, claims, orders, reasons, outputs].into_iter().fold(0u64, u64::saturating_add);
         let Some(spare) = dispatch.limits.memory.checked_sub(needs) else {
             let allowed = dispatch.limits.memory;
             return Err(Error::Memory(format!("{needs} bytes for {n} invocations, {allowed} are allowed")));

@@ -2270,3 +2270,58 @@ fn waiting_for_another_invocation_is_not_called_endless() {
         }
     }
 }
+
+/// A variable that begins as zero does so in each workgroup, and each time that a run is repeated.
+#[test]
+fn variables_begin_anew_in_each_workgroup() {
+    let text = "OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\" %group
+OpExecutionMode %main LocalSize 1 1 1
+OpDecorate %group BuiltIn WorkgroupId
+OpDecorate %array ArrayStride 4
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %block Block
+OpDecorate %words DescriptorSet 0
+OpDecorate %words Binding 0
+%void = OpTypeVoid
+%function = OpTypeFunction %void
+%uint = OpTypeInt 32 0
+%vector = OpTypeVector %uint 3
+%null = OpConstantNull %uint
+%one = OpConstant %uint 1
+%array = OpTypeRuntimeArray %uint
+%block = OpTypeStruct %array
+%to_block = OpTypePointer StorageBuffer %block
+%to_word = OpTypePointer StorageBuffer %uint
+%to_vector = OpTypePointer Input %vector
+%to_private = OpTypePointer Private %uint
+%words = OpVariable %to_block StorageBuffer
+%group = OpVariable %to_vector Input
+%count = OpVariable %to_private Private %null
+%main = OpFunction %void None %function
+%1 = OpLabel
+%2 = OpLoad %uint %count
+%3 = OpIAdd %uint %2 %one
+OpStore %count %3
+%4 = OpLoad %vector %group
+%5 = OpCompositeExtract %uint %4 0
+%6 = OpAccessChain %to_word %words %null %5
+OpStore %6 %3
+OpReturn
+OpFunctionEnd
+";
+    let target = AssemblyTarget::parse("spv1.3").expect("a target");
+    let words = toolchain::assemble(text, target).expect("it assembles");
+    let pipeline = Pipeline::new(&Module::parse(&words).expect("a module"), &PipelineOptions::default());
+    let outcome = pipeline.expect("supported").run(&Dispatch {
+        workgroups: [3, 1, 1],
+        lane_map: LaneMap::linear(1, 4),
+        draw: Draw::default(),
+        buffers: vec![Buffer { bytes: vec![0; 12], ..Buffer::default() }],
+        push: Vec::new(),
+        limits: Limits::default(),
+    });
+    let outcome = outcome.expect("it runs");
+    assert_eq!([0, 4, 8].map(|at| outcome.buffers[0].word(at)), [Some(1); 3]);
+}

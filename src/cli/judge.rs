@@ -582,6 +582,7 @@ impl Serialize for Words<'_> {
 #[derive(Serialize)]
 struct OutputJson {
     location: u32,
+    index: u32,
     component: u32,
     scalars: u32,
     values: Vec<serde_json::Value>,
@@ -594,8 +595,8 @@ impl From<&OutputState> for OutputJson {
             OutputValue::Open(_) => serde_json::Value::Null,
             OutputValue::Absent => false.into(),
         };
-        let OutputState { location, component, scalars, ref values } = *output;
-        OutputJson { location, component, scalars, values: values.iter().map(value).collect() }
+        let OutputState { location, index, component, scalars, ref values } = *output;
+        OutputJson { location, index, component, scalars, values: values.iter().map(value).collect() }
     }
 }
 

@@ -4,7 +4,7 @@
 //! of the printer; the other words that have a meaning are listed here.
 
 /// The names that a printed shader uses for itself, besides `LOG0`, `SPEC0`, `FLAT0` and so on. A program must not use them.
-const OWN_NAMES: [&str; 44] = [
+const OWN_NAMES: [&str; 49] = [
     "ADD_CARRY",
     "Arrays",
     "FLOAT_WORD",
@@ -23,8 +23,11 @@ const OWN_NAMES: [&str; 44] = [
     "entry",
     "entry_diagonal",
     "entry_helper",
+    "entry_high",
     "entry_horizontal",
+    "entry_low",
     "entry_mask",
+    "entry_real",
     "entry_self",
     "entry_subgroup",
     "entry_subgroups",
@@ -39,8 +42,10 @@ const OWN_NAMES: [&str; 44] = [
     "map_base",
     "map_words",
     "of_item",
+    "payload",
     "pixel",
     "push_words",
+    "slice",
     "storage_buffers",
     "storage_images",
     "storage_texels",

@@ -115,7 +115,15 @@ pub fn compare(first: &Outcome, second: &Outcome) -> (Option<Difference>, Counts
             }
         }
     }
-    for (a, b) in first.outputs.iter().filter_map(|a| Some((a, second.outputs.iter().find(|b| same_output(a, b))?))) {
+    let of = |all: &[OutputState], other: &OutputState| all.iter().find(|output| same_output(output, other)).cloned();
+    for alone in second.outputs.iter().filter(|b| of(&first.outputs, b).is_none()) {
+        counts.weaker += alone.values.len() as u64;
+    }
+    for a in &first.outputs {
+        let Some(b) = of(&second.outputs, a) else {
+            counts.weaker += a.values.len() as u64;
+            continue;
+        };
         for (at, values) in a.values.iter().zip(&b.values).enumerate() {
             let known = |value: &OutputValue| match *value {
                 OutputValue::Determined(bits) => Some(Some(bits)),
@@ -141,9 +149,10 @@ pub fn compare(first: &Outcome, second: &Outcome) -> (Option<Difference>, Counts
     (difference, counts)
 }
 
-/// True of the same output of two modules. One that only one has tells nothing: it was never written, or is not looked at.
+/// True of the same output of two modules. One that only one has tells nothing: it is never written in the other, or not looked at.
 fn same_output(a: &OutputState, b: &OutputState) -> bool {
-    (a.location, a.component, a.values.len()) == (b.location, b.component, b.values.len())
+    let key = |output: &OutputState| (output.location, output.index, output.component, output.values.len());
+    key(a) == key(b)
 }
 
 #[cfg(test)]

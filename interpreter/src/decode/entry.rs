@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rspirv::spirv::{self, Decoration, Op as Opcode};
 
-use super::{Decoder, Direction, FloatModes, id_at, invalid, is_executed, literal_at};
+use super::{Decoder, Direction, FloatModes, has_workgroups, id_at, invalid, is_executed, literal_at};
 use crate::code::*;
 use crate::dispatch::Tier;
 use crate::operand::Operand;
@@ -24,10 +24,12 @@ impl Decoder<'_> {
                 }
             }
         }
-        // A module of task and mesh shaders may have a compute shader, too.
-        let is_compute = |found: &(u32, String, _)| found.2 == spirv::ExecutionModel::GLCompute;
-        if self.options.entry.is_none() && found.iter().any(is_compute) {
-            found.retain(is_compute);
+        // A module of task and mesh shaders may have a compute shader, too, and one of these a fragment shader.
+        let is_compute = |stage| stage == spirv::ExecutionModel::GLCompute;
+        for is_meant in [is_compute, has_workgroups] {
+            if self.options.entry.is_none() && found.iter().any(|found| is_meant(found.2)) {
+                found.retain(|found| is_meant(found.2));
+            }
         }
         match (found.len(), &self.options.entry) {
             (1, _) => Ok(found.remove(0)),
@@ -172,6 +174,7 @@ impl Decoder<'_> {
             Decoration::BuiltIn => entry.built_in = value,
             Decoration::Location => entry.location = value,
             Decoration::Component => entry.component = value,
+            Decoration::Index => entry.index = value,
             Decoration::Flat => entry.flat = true,
             Decoration::ArrayStride => entry.array_stride = value,
             Decoration::NonWritable => entry.read_only = true,

@@ -364,8 +364,8 @@ impl<'a> Decoder<'a> {
                 if let (StorageClass::Output, Some(location), false) =
                     (class, decorations.location, super::has_workgroups(self.stage))
                 {
-                    let component = decorations.component.unwrap_or(0);
-                    self.code.outputs.push(Output { location, component, first, count: count as u32 });
+                    let (component, index) = (decorations.component.unwrap_or(0), decorations.index.unwrap_or(0));
+                    self.code.outputs.push(Output { location, index, component, first, count: count as u32 });
                 }
                 let values = match initialiser {
                     Some(id) => Some(

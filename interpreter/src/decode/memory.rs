@@ -228,6 +228,12 @@ impl Decoder<'_> {
         if pointer.pointee == u32::MAX {
             return Err(invalid("a pointer to an incomplete type"));
         }
+        // Here each invocation has outputs of its own.
+        let is_output =
+            matches!(self.types.get(pointer.ty), Type::Pointer(class, _) if *class == StorageClass::Output as u32);
+        if is_output && way == Way::Load && self.stage == ExecutionModel::TessellationControl {
+            self.unsupported("outputs of a patch that are read");
+        }
         let narrow = self.leaves_of(pointer)?;
         self.leaves += narrow.len();
         if self.leaves > MAX_LEAVES {
@@ -371,12 +377,6 @@ impl Decoder<'_> {
             self.unsupported(what);
             self.defs.insert(id, Def::Value(ty, Default::default()));
             return Ok(());
-        }
-        // Here each invocation has outputs of its own.
-        let is_output =
-            matches!(self.types.get(pointer.ty), Type::Pointer(class, _) if *class == StorageClass::Output as u32);
-        if is_output && self.stage == ExecutionModel::TessellationControl {
-            self.unsupported("outputs of a patch that are read");
         }
         let (operands, _) = self.memory_operands(inst, 1)?;
         let access = self.access(&pointer, operands, Way::Load)?;

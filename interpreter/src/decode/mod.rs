@@ -28,7 +28,7 @@ use smallvec::SmallVec;
 use crate::code::*;
 use crate::dispatch::PipelineOptions;
 use crate::ids::Ids;
-use crate::module::{Binding, Interface, Module, SpecConstant};
+use crate::module::{Binding, Interface, Module, SpecConstant, has_workgroups};
 use crate::operand::{Number, Operand};
 use crate::outcome::Error;
 use crate::source::{Instruction, Source};
@@ -96,6 +96,8 @@ struct Decorations {
     built_in: Option<u32>,
     location: Option<u32>,
     component: Option<u32>,
+    /// `Index`, of the outputs of blending with two sources.
+    index: Option<u32>,
     flat: bool,
     array_stride: Option<u32>,
     read_only: bool,
@@ -253,12 +255,6 @@ fn is_executed(stage: spirv::ExecutionModel) -> bool {
     use spirv::ExecutionModel as M;
     has_workgroups(stage)
         || matches!(stage, M::Fragment | M::Vertex | M::TessellationControl | M::TessellationEvaluation | M::Geometry)
-}
-
-/// True for the stages that run in workgroups.
-fn has_workgroups(stage: spirv::ExecutionModel) -> bool {
-    use spirv::ExecutionModel as M;
-    matches!(stage, M::GLCompute | M::TaskEXT | M::MeshEXT)
 }
 
 pub(crate) fn decode(module: &Module, options: &PipelineOptions) -> Result<Decoded, Error> {

@@ -192,7 +192,7 @@ impl<'a> Machine<'a> {
         if !poisoned.is_empty() {
             return Err(self.poison(place, poisoned, "condition", taint));
         }
-        if known != lanes {
+        if !lanes.and(&self.lost).within(&self.helpers) {
             self.memory.lose();
         }
         Ok(known)

@@ -33,9 +33,7 @@ impl Machine<'_> {
                 entry.workgroup = self.is_uniform_in_workgroup(lanes);
                 entry.subgroups = SmallVec::from_elem(0, self.layout.subgroups.len().div_ceil(64));
                 for (s, subgroup) in self.layout.subgroups.iter().enumerate() {
-                    // Helpers may be missing there.
-                    let is_whole = subgroup.lanes.and(&self.helpers).is_empty();
-                    if entry.workgroup || is_whole && self.is_uniform(lanes, &subgroup.lanes) {
+                    if entry.workgroup || self.is_uniform(lanes, &subgroup.lanes) {
                         entry.subgroups[s / 64] |= 1 << (s % 64);
                     }
                 }
@@ -104,7 +102,10 @@ impl Machine<'_> {
         }
         for (s, subgroup) in self.layout.subgroups.iter().enumerate() {
             let was = entry.subgroups.get(s / 64).is_some_and(|word| word >> (s % 64) & 1 == 1);
-            if was && subgroup.lanes.within(lanes) && self.classes.common(subgroup.lanes.iter()).is_none() {
+            // Helpers may be gone before they come there, and then not all invocations do.
+            let has_helpers = !self.helpers.is_empty() && !subgroup.lanes.and(&self.helpers).is_empty();
+            let come = was && !has_helpers && subgroup.lanes.within(lanes);
+            if come && self.classes.common(subgroup.lanes.iter()).is_none() {
                 let class = self.classes.fresh();
                 subgroup.lanes.iter().for_each(|slot| self.classes.of[slot] = class);
             }
@@ -141,9 +142,9 @@ impl Machine<'_> {
         !self.classes.several || self.classes.common(self.lanes.iter()).is_some()
     }
 
-    /// True if these lanes, wherever they sit, are one class.
-    pub(super) fn are_of_one_class(&self, slots: impl Iterator<Item = usize>) -> bool {
-        !self.classes.several || self.classes.common(slots).is_some()
+    /// The class of a lane: those of one class are known to be together.
+    pub(super) fn class_of(&self, slot: usize) -> u32 {
+        if self.classes.several { self.classes.of[slot] } else { 0 }
     }
 
     /// Those of the lanes that are known to be with one of them.

@@ -3,6 +3,7 @@
 use rspirv::spirv::BuiltIn;
 
 use super::Machine;
+use super::accuracy::Number;
 use super::group::{Members, Operation};
 use super::reasons::POISON;
 use super::stop::Stop;
@@ -156,8 +157,11 @@ impl Machine<'_> {
         let (Scalar::Float(w), place) = (op.scalar, op.inst.place) else { return };
         let open = self.reasons.taint(Why::Tangle, place);
         let either = self.reasons.taint(Why::Implementation, place);
+        let uniform = self.uniform_primitives();
         for quad in members.chunk_by(|x, y| x.0 / 4 == y.0 / 4) {
-            let is_uniform = quad.len() == 4 && (self.quad_derivatives || self.has_primitive_of(quad[0].1 as usize));
+            let primitive = self.fragment(quad[0].1 as usize).map_or(0, |(fragment, _)| fragment.primitive);
+            let is_uniform =
+                quad.len() == 4 && (self.quad_derivatives || uniform.get(primitive as usize).copied().unwrap_or(false));
             for (&x, &out) in ins[..op.n].iter().zip(outs) {
                 if !is_uniform {
                     quad.iter().for_each(|&(_, slot)| self.columns.set(out, slot as usize, 0, open));
@@ -170,7 +174,6 @@ impl Machine<'_> {
                 };
                 let rows = [minus(1, 0), minus(3, 2)];
                 let columns = [minus(2, 0), minus(3, 1)];
-                let others = self.is(Planted::DerivativeOfOtherRow);
                 let of_lane = |this: &mut Self, row: usize, column: usize| match derivative {
                     Derivative::X => rows[row],
                     Derivative::Y => columns[column],
@@ -179,17 +182,31 @@ impl Machine<'_> {
                         this.sum(Float2::Add, w, x, y, place)
                     }
                 };
-                let any: [(u64, u32); 4] = std::array::from_fn(|k| of_lane(self, k >> 1, k & 1));
-                let is_one = any.iter().all(|found| found.0 == any[0].0);
+                let each: [(u64, u32); 4] = std::array::from_fn(|k| of_lane(self, k >> 1, k & 1));
+                let any = self.any_of(w, each, either);
+                let others = self.is(Planted::DerivativeOfOtherRow);
                 for (k, &(_, slot)) in quad.iter().enumerate() {
-                    let (bits, taint) = any[if others { k ^ 3 } else { k }];
-                    let taint = match of {
-                        Of::Any if !is_one && taint == 0 && !self.is(Planted::CoarseIsFine) => either,
-                        _ => taint,
+                    let (bits, taint) = match of {
+                        Of::Any if !self.is(Planted::CoarseIsFine) => any,
+                        _ => each[if others { k ^ 3 } else { k }],
                     };
                     self.columns.set(out, slot as usize, bits, taint);
                 }
             }
+        }
+    }
+
+    /// One of these values, of which nobody says which it is: open where they differ, or where they are not known but for being a zero of either sign.
+    fn any_of(&self, w: u8, each: [(u64, u32); 4], either: u32) -> (u64, u32) {
+        let worst = each.iter().map(|&(_, taint)| taint).max().unwrap_or(0);
+        let is_zero = |&(bits, taint): &(u64, u32)| {
+            taint & POISON == 0 && matches!(self.number(w, bits, taint), Number::Range(0.0, 0.0))
+        };
+        match worst {
+            0 if each.iter().all(|value| *value == each[0]) => each[0],
+            undefined if undefined & POISON != 0 => (0, undefined),
+            _ if each.iter().all(is_zero) => (0, worst),
+            _ => (each[0].0, either),
         }
     }
 
@@ -209,12 +226,18 @@ impl Machine<'_> {
         self.answer(w, answer, place)
     }
 
-    /// True if all of the primitive of a lane are together: "in control flow that is uniform within a derivative group", which "is equivalent to the primitive
+    /// For each primitive, whether all of it are together: "in control flow that is uniform within a derivative group", which "is equivalent to the primitive
     /// scope instance" (ibid.).
-    fn has_primitive_of(&self, slot: usize) -> bool {
-        let Some(draw) = self.draw else { return false };
-        let of = |slot: usize| draw.fragments.get(slot).map(|fragment| fragment.primitive);
-        let mut all = (0..self.n).filter(|&other| of(other) == of(slot));
-        all.all(|other| self.lanes.contains(other)) && self.are_of_one_class((0..self.n).filter(|&k| of(k) == of(slot)))
+    fn uniform_primitives(&self) -> Vec<bool> {
+        let Some(draw) = self.draw else { return Vec::new() };
+        let mut classes = vec![None; draw.primitives.len()];
+        let mut uniform = vec![true; draw.primitives.len()];
+        for (slot, fragment) in draw.fragments.iter().enumerate() {
+            let primitive = fragment.primitive as usize;
+            let class = self.class_of(slot);
+            let first = *classes[primitive].get_or_insert(class);
+            uniform[primitive] &= self.lanes.contains(slot) && first == class;
+        }
+        uniform
     }
 }

@@ -59,21 +59,22 @@ impl Machine<'_> {
             let operation = Operation { inst, group, scalar, n, cluster, mask, size: layout.size, exact, subgroup: s };
             self.operate(&operation, &members)?;
             if !exact {
-                self.leave_open(&operation, &members);
+                self.leave_open(&operation, &members, absent);
             } else if absent != 0 {
                 let of_absent = members.iter().copied().filter(|(lane, _)| absent >> lane & 1 == 1);
-                self.leave_open(&operation, &of_absent.collect());
+                self.leave_open(&operation, &of_absent.collect(), absent);
             }
         }
         Ok(())
     }
 
-    /// The tier leaves open who is together: so are the results, unless they do not depend on that.
-    fn leave_open(&mut self, op: &Operation<'_>, members: &Members) {
+    /// The tier leaves open who is together: so are the results, unless they do not depend on that. Of lanes that may be missing nothing is said, whatever they
+    /// depend on.
+    fn leave_open(&mut self, op: &Operation<'_>, members: &Members, absent: u128) {
         let code = self.code;
         let open = self.reasons.taint(Why::Tangle, op.inst.place);
         for &(lane, slot) in members {
-            if self.is_own(op, lane, slot as usize) {
+            if absent >> lane & 1 == 0 && self.is_own(op, lane, slot as usize) {
                 continue;
             }
             for &out in &code.pool[op.inst.outs.range()] {
@@ -732,7 +733,7 @@ impl Machine<'_> {
         }
         let kinds = if self.code.fences { [true; 3] } else { orders };
         let taint = self.reasons.taint(Why::Path, place);
-        let (first, n, lost) = (self.workgroup * self.n as u32 + 1, self.n, &self.lost);
+        let (first, n, lost) = (self.workgroup * self.n as u32 + 1, self.n, self.lost());
         let is_lost = |who: u32| {
             let slot = who.wrapping_sub(first) as usize;
             slot < n && lost.contains(slot)

@@ -172,7 +172,6 @@ impl<'a> Machine<'a> {
         let never = self.reasons.taint(Why::Uninitialised, NOWHERE);
         for &(reg, start) in &self.code.starts {
             match start {
-                Start::Value(0) => {}
                 Start::Value(bits) => self.columns.fill(reg, bits, 0),
                 Start::Undef => self.columns.fill(reg, 0, undef),
                 Start::Uninitialised => self.columns.fill(reg, 0, never),
@@ -328,10 +327,10 @@ impl<'a> Machine<'a> {
 
     // ---- at the end ----
 
-    /// Lanes whose path is not known to the end, and which may store something there.
+    /// Lanes whose path is not known to the end, and which may store something there: no helpers, and none that `OpKill` made helpers or ended.
     pub fn lost(&self) -> Lanes {
         let mut lost = self.lost.clone();
-        lost.remove(&self.terminated);
+        lost.remove(&self.helpers);
         lost
     }
 

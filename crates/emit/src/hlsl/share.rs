@@ -221,6 +221,8 @@ fn fit((dialect, stage): (Dialect, Stage), function: &Function, expr: &mut Expr)
             [x, y] => Some(Expr::binary(BinaryOp::Mul, x.clone(), y.clone())),
             _ => None,
         },
+        // Both are `IsHelperLane`, and what ended a lane demotes it now.
+        Expr::Builtin(Builtin::HelperInput) => Some(Expr::Builtin(Builtin::Helper)),
         Expr::Builtin(builtin) if spelling::builtin(dialect, stage, *builtin).is_some() => None,
         // There is only one `fwidth`.
         Expr::Subgroup(SubgroupCall { op: SubgroupOp::FwidthFine | SubgroupOp::FwidthCoarse, args, .. }) => {
