@@ -1,4 +1,5 @@
-//! What only fragment shaders have: helper invocations, derivatives, inputs of a primitive. See the crate's page, "Fragment shaders".
+//! What only shaders without workgroups have: their built-in variables; of fragment shaders helper invocations, derivatives, inputs of a primitive. See the
+//! crate's page, "Fragment shaders" and "Stages before rasterisation".
 
 use rspirv::spirv::BuiltIn;
 
@@ -157,11 +158,10 @@ impl Machine<'_> {
         let (Scalar::Float(w), place) = (op.scalar, op.inst.place) else { return };
         let open = self.reasons.taint(Why::Tangle, place);
         let either = self.reasons.taint(Why::Implementation, place);
-        let uniform = self.uniform_primitives();
         for quad in members.chunk_by(|x, y| x.0 / 4 == y.0 / 4) {
             let primitive = self.fragment(quad[0].1 as usize).map_or(0, |(fragment, _)| fragment.primitive);
-            let is_uniform =
-                quad.len() == 4 && (self.quad_derivatives || uniform.get(primitive as usize).copied().unwrap_or(false));
+            let is_uniform = quad.len() == 4
+                && (self.quad_derivatives || op.uniform.get(primitive as usize).copied().unwrap_or(false));
             for (&x, &out) in ins[..op.n].iter().zip(outs) {
                 if !is_uniform {
                     quad.iter().for_each(|&(_, slot)| self.columns.set(out, slot as usize, 0, open));
@@ -228,7 +228,7 @@ impl Machine<'_> {
 
     /// For each primitive, whether all of it are together: "in control flow that is uniform within a derivative group", which "is equivalent to the primitive
     /// scope instance" (ibid.).
-    fn uniform_primitives(&self) -> Vec<bool> {
+    pub(super) fn uniform_primitives(&self) -> Vec<bool> {
         let Some(draw) = self.draw else { return Vec::new() };
         let mut classes = vec![None; draw.primitives.len()];
         let mut uniform = vec![true; draw.primitives.len()];

@@ -31,6 +31,7 @@ impl Machine<'_> {
             self.clear(out);
         }
         let layout = self.layout;
+        let uniform = if matches!(group, Group::Derivative(..)) { self.uniform_primitives() } else { Vec::new() };
         for (s, subgroup) in layout.subgroups.iter().enumerate() {
             let mut mask = 0;
             let mut members: Members = Vec::with_capacity(subgroup.slots.len());
@@ -56,7 +57,9 @@ impl Machine<'_> {
                     .collect();
                 mask = subgroup.live;
             }
-            let operation = Operation { inst, group, scalar, n, cluster, mask, size: layout.size, exact, subgroup: s };
+            let size = layout.size;
+            let operation =
+                Operation { inst, group, scalar, n, cluster, mask, size, exact, subgroup: s, uniform: &uniform };
             self.operate(&operation, &members)?;
             if !exact {
                 self.leave_open(&operation, &members, absent);
@@ -758,4 +761,6 @@ pub(super) struct Operation<'i> {
     /// The mask is certain.
     exact: bool,
     pub(super) subgroup: usize,
+    /// Of a derivative: the primitives in which control flow is uniform.
+    pub(super) uniform: &'i [bool],
 }
