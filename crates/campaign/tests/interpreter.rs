@@ -7,7 +7,7 @@ use tangle_campaign::prepare::{Prep, Prepared, prepare};
 use tangle_campaign::target::{Conclusion, Finish, Target};
 use tangle_identity::{Kind, Status};
 use tangle_oracle::judge::Counts;
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Stage};
 use tangle_program::tree::Stmt;
 use tangle_program::variant::{Freedom, Printing, Variant};
 
@@ -34,7 +34,11 @@ fn run_as(name: &str, cases: u64, variant: impl Fn(u64) -> Variant) -> Results {
 /// The same, up to the first case that ends it.
 fn run_until(name: &str, cases: u64, variant: impl Fn(u64) -> Variant, ends: impl Fn(Kind) -> bool) -> Results {
     let target = Target::built_in(name).expect("it is built in");
-    let plan = Plan::new(Choice { seed: 7, ..Choice::default() }, std::slice::from_ref(&target)).expect("a plan");
+    // Modules are printed of shaders with workgroups only.
+    let is_printed = variant(0).is_printed();
+    let stages = Stage::ALL.into_iter().filter(|stage| is_printed && stage.has_workgroups()).collect();
+    let choice = Choice { seed: 7, stages, ..Choice::default() };
+    let plan = Plan::new(choice, std::slice::from_ref(&target)).expect("a plan");
     let mut results = Results::default();
     for index in 0..cases {
         let Some(case) = plan.case(index) else { continue };

@@ -1,6 +1,6 @@
 //! What every printer writes with: the text so far, whose language it is, and where each statement stands.
 
-use tangle_program::case::Case;
+use tangle_program::case::{Case, Draw};
 use tangle_program::map_buffer;
 use tangle_program::tree::{Expr, Stmt};
 use tangle_program::types::{Kind, Type};
@@ -79,6 +79,27 @@ pub(crate) fn record_words(written: u32, subgroup: Option<Option<String>>, of_qu
         words.extend(upper.iter().chain(of_quad).map(|&word| Some(word.to_owned())));
     }
     words
+}
+
+/// Which [slice](Draw::slice) of the grid a fragment is in, in any of the languages: of its triangle, layer and sample, by their names there. The variables that
+/// say it are read only where there are several layers or samples: they need features, and a shader that reads the sample is one that shades samples (Vulkan,
+/// Sample Shading).
+pub(crate) fn slice(draw: &Draw, [triangle, layer, sample]: [&str; 3]) -> String {
+    let of_layer = match draw.layers {
+        0 | 1 => triangle.to_owned(),
+        _ => format!("{layer} * {}u + {triangle}", draw.triangles.len()),
+    };
+    match draw.samples {
+        1 => of_layer,
+        samples => format!("({of_layer}) * {samples}u + {sample}"),
+    }
+}
+
+/// Sets `invocation` of a fragment, its number in the grid, in any of the languages. A wrong identity must not lead out of the buffers.
+pub(crate) fn number_of_fragment(draw: &Draw) -> String {
+    let [columns, rows, depth] = draw.grid();
+    let last = columns.saturating_mul(rows).saturating_mul(depth).saturating_sub(1);
+    format!("invocation = min((slice * {rows}u + pixel.y) * {columns}u + pixel.x, {last}u);")
 }
 
 /// [`map_buffer::halves`] in any of the languages.
@@ -203,5 +224,25 @@ impl<'a> Printer<'a> {
         self.depth -= 1;
         self.start_line();
         self.put("}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only shaders that need it read the layer and the sample.
+    #[test]
+    fn what_says_the_slice() {
+        let triangle = [[0, 0], [2, 0], [0, 2]];
+        for (layers, samples, expected) in [
+            (1, 1, "triangle"),
+            (3, 1, "uint(gl_Layer) * 2u + triangle"),
+            (1, 4, "(triangle) * 4u + uint(gl_SampleID)"),
+            (3, 8, "(uint(gl_Layer) * 2u + triangle) * 8u + uint(gl_SampleID)"),
+        ] {
+            let draw = Draw { layers, samples, ..Draw::new([1, 1], vec![triangle; 2]) };
+            assert_eq!(slice(&draw, ["triangle", "uint(gl_Layer)", "uint(gl_SampleID)"]), expected);
+        }
     }
 }

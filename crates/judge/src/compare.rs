@@ -115,12 +115,10 @@ pub fn compare(first: &Outcome, second: &Outcome) -> (Option<Difference>, Counts
             }
         }
     }
-    let of = |all: &[OutputState], other: &OutputState| all.iter().find(|output| same_output(output, other)).cloned();
-    for alone in second.outputs.iter().filter(|b| of(&first.outputs, b).is_none()) {
-        counts.weaker += alone.values.len() as u64;
-    }
+    let is_alone = |b: &&OutputState| !first.outputs.iter().any(|a| same_output(a, b));
+    counts.weaker += second.outputs.iter().filter(is_alone).map(|alone| alone.values.len() as u64).sum::<u64>();
     for a in &first.outputs {
-        let Some(b) = of(&second.outputs, a) else {
+        let Some(b) = second.outputs.iter().find(|b| same_output(a, b)) else {
             counts.weaker += a.values.len() as u64;
             continue;
         };

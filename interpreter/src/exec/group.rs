@@ -689,12 +689,12 @@ impl Machine<'_> {
         }
         let mut expected = crate::lanes::Lanes::all(self.n);
         expected.remove(&self.lost);
-        let together = self.lanes == expected
+        let all_come = self.lanes == expected;
+        let together = all_come
             && (0..layout.subgroups.len()).all(|s| {
                 let mask = self.mask_of(&layout.subgroups[s]);
                 mask == 0 || self.is_exact(s, mask)
             });
-        let all_come = self.lanes == expected;
         if !together || !self.is_one_class() {
             // Nothing says that they are apart where all of them come: the compiler may have taken a construct out that all leave together.
             if all_come && rule == Rule::OncePerWorkgroup {

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use tangle_program::case::{Case, Draw, EntryPoint, Items, Launch, Stage, Workgroups, interface};
+use tangle_program::case::{Case, EntryPoint, Items, Launch, Stage, Workgroups, interface};
 use tangle_program::map_buffer;
 use tangle_program::tree::{Builtin, Discard, Expr, Stmt, walk_block};
 
-use crate::printer::{Dialect, in_halves, record_words};
+use crate::printer::{Dialect, in_halves, number_of_fragment, record_words, slice};
 
 /// Lines behind `#version`. The pragma gives shaderc the stage; without one it is compute. OpenGL knows it, and Mesa takes no extension behind a pragma.
 pub(super) fn header(case: &Case, dialect: Dialect) -> Vec<&'static str> {
@@ -199,8 +199,8 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
                         columns - 1,
                         rows - 1
                     ),
-                    format!("slice = {};", slice(draw)),
-                    format!("invocation = min((slice * {rows}u + pixel.y) * {columns}u + pixel.x, {}u);", size - 1),
+                    format!("slice = {};", slice(draw, ["triangle", "uint(gl_Layer)", "uint(gl_SampleID)"])),
+                    number_of_fragment(draw),
                     format!("bool entry_helper = {helper};"),
                 ],
                 record: [
@@ -216,19 +216,6 @@ pub(super) fn identity(case: &Case, dialect: Dialect) -> Identity {
                 words: record_words(written, None, &["entry_horizontal", "entry_vertical", "entry_diagonal"]),
             }
         }
-    }
-}
-
-/// Which [slice](Draw::slice) of the grid a fragment is in. The variables that say it are read only where there are several layers or samples: they need
-/// features, and a shader that reads `gl_SampleID` is one that shades samples (Vulkan, Sample Shading).
-fn slice(draw: &Draw) -> String {
-    let mut slice = "triangle".to_owned();
-    if draw.layers > 1 {
-        slice = format!("uint(gl_Layer) * {}u + {slice}", draw.triangles.len());
-    }
-    match draw.samples {
-        1 => slice,
-        samples => format!("({slice}) * {samples}u + uint(gl_SampleID)"),
     }
 }
 
@@ -264,7 +251,7 @@ fn of_item(entry_point: &EntryPoint, dialect: Dialect) -> String {
 }
 
 /// What a built-in is called in a stage, where that is not as in a compute shader.
-pub(super) const fn builtin(stage: Stage, builtin: Builtin, dialect: Dialect) -> Option<&'static str> {
+pub(crate) const fn builtin(stage: Stage, builtin: Builtin, dialect: Dialect) -> Option<&'static str> {
     match (stage, builtin) {
         (Stage::Vertex, Builtin::LocalX) if dialect.is_opengl() => Some("uint(gl_VertexID)"),
         (Stage::Vertex, Builtin::LocalY) if dialect.is_opengl() => Some("uint(gl_InstanceID)"),
@@ -495,21 +482,6 @@ fn segments(entry_point: &EntryPoint) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Only shaders that need it read the layer and the sample.
-    #[test]
-    fn what_says_the_slice() {
-        let triangle = [[0, 0], [2, 0], [0, 2]];
-        for (layers, samples, expected) in [
-            (1, 1, "triangle"),
-            (3, 1, "uint(gl_Layer) * 2u + triangle"),
-            (1, 4, "(triangle) * 4u + uint(gl_SampleID)"),
-            (3, 8, "(uint(gl_Layer) * 2u + triangle) * 8u + uint(gl_SampleID)"),
-        ] {
-            let draw = Draw { layers, samples, ..Draw::new([1, 1], vec![triangle; 2]) };
-            assert_eq!(slice(&draw), expected);
-        }
-    }
 
     /// OpenGL has neither descriptor sets nor the built-ins of Vulkan, and its front ends take no pragma before an extension.
     #[test]

@@ -1,25 +1,22 @@
 //! What a shader in HLSL has because of its stage: the inputs of `main`, how an invocation finds out who it is, and what stands around the statements of the
 //! case. It is what `crate::glsl::stage` says, in HLSL's words (docs/languages.md).
 
-use tangle_program::case::{Case, Draw, Stage};
+use tangle_program::case::{Case, Stage};
 use tangle_program::map_buffer;
 use tangle_program::tree::Builtin;
 
 use crate::glsl::stage::Frame;
-use crate::printer::record_words;
+use crate::printer::{Dialect, number_of_fragment, record_words, slice};
 
 /// The stages that are printed in HLSL. Those before rasterisation are not.
 pub(super) const STAGES: [Stage; 4] = [Stage::Compute, Stage::Task, Stage::Mesh, Stage::Fragment];
 
-/// What a built-in is called in a stage, where that is not as in a compute shader. `IsHelperLane` says what is so now, in shaders that demote and in others:
-/// "a pixel shader may discard … making the current lane a helper" (HLSL specification, Shader Model 6.6, IsHelperLane).
+/// What a built-in is called in a stage, where that is not as in a compute shader. `IsHelperLane` says what is so now, in shaders that demote and in others
+/// (HLSL specification, Shader Model 6.6).
 pub(super) const fn builtin(stage: Stage, builtin: Builtin) -> Option<&'static str> {
     match (stage, builtin) {
-        (Stage::Fragment, Builtin::LocalIndex) => Some("invocation"),
-        (Stage::Fragment, Builtin::LocalX) => Some("pixel.x"),
-        (Stage::Fragment, Builtin::LocalY) => Some("pixel.y"),
-        (Stage::Fragment, Builtin::LocalZ) => Some("slice"),
         (Stage::Fragment, Builtin::Helper | Builtin::HelperInput) => Some("IsHelperLane()"),
+        (Stage::Fragment, builtin) => crate::glsl::stage::builtin(stage, builtin, Dialect::Hlsl),
         _ => None,
     }
 }
@@ -95,34 +92,17 @@ pub(super) fn inputs(case: &Case) -> Vec<String> {
     let (last_column, last_row) = (columns - 1, rows - 1);
     let mut lines = vec![
         format!("pixel = min(uint2(max(InPosition.xy, float2(0.0, 0.0))), uint2({last_column}u, {last_row}u));"),
-        format!("slice = {};", slice(draw)),
+        format!("slice = {};", slice(draw, ["InTriangle", "InLayer", "InSample"])),
     ];
     lines.extend((0..case.data.flats.len()).map(|k| format!("FLAT{k} = InFlat{k};")));
     lines
 }
 
-/// Which slice of the grid a fragment is in ([`Draw::slice`]).
-fn slice(draw: &Draw) -> String {
-    let of_layer = match draw.layers {
-        1 => "InTriangle".to_owned(),
-        _ => format!("InLayer * {}u + InTriangle", draw.triangles.len()),
-    };
-    match draw.samples {
-        1 => of_layer,
-        samples => format!("({of_layer}) * {samples}u + InSample"),
-    }
-}
-
 /// Sets `invocation`, the ordinal in the launch.
 pub(super) fn number(case: &Case) -> String {
-    let size = case.entry_point.group_size();
     match case.entry_point.draw() {
-        None => format!("invocation = workgroup_index * {size}u + LocalIndex;"),
-        Some(draw) => {
-            let [columns, rows, _] = draw.grid();
-            // A wrong identity must not lead out of the buffers.
-            format!("invocation = min((slice * {rows}u + pixel.y) * {columns}u + pixel.x, {}u);", size - 1)
-        }
+        None => format!("invocation = workgroup_index * {}u + LocalIndex;", case.entry_point.group_size()),
+        Some(draw) => number_of_fragment(draw),
     }
 }
 
